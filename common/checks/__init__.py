@@ -1,0 +1,111 @@
+"""The checker of the labs: random exported graphs, the reader's function that edits them, and yes or no in words.
+
+The wanted graph is worked out on plain rows (a node's name, op, target and arguments), not with the calls that the
+reader is to find. It runs, so the reader's graph is compared with it twice: row by row, and by its output on random
+inputs. Needs torch alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn as nn
+from torch.fx import GraphModule
+
+from common.checks.compare import Problem, find_problem
+from common.checks.graphs import BATCHES
+from common.checks.puzzles import PUZZLES, Case, Scale, cases, picture
+from common.checks.rows import copied, rows_of
+from common.checks.words import MISTAKES, WORDS, Language
+
+__all__ = ["Checker", "NotWrittenYet", "Scale", "WrongAnswer"]
+
+
+class WrongAnswer(AssertionError):
+    """The checker's no: ``code`` names the mistake, the text explains it."""
+
+    def __init__(self, code: str, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows in place of a traceback: the explanation, without the checker's own stack."""
+        return str(self).splitlines()
+
+
+class NotWrittenYet(WrongAnswer):
+    """The reader's function still raises NotImplementedError."""
+
+
+class Checker:
+    """Says whether a reader's function is right, in ``lang`` (``"en"`` or ``"zh-TW"``).
+
+    Each method takes the function, tries it on random graphs (the same ones for the same ``seed``) and prints one line
+    when all are right. Otherwise it raises, with the smallest graph that fails.
+
+    ``stages`` then holds that graph before the edit, as the function left it and as it should be, with labels:
+    what :func:`common.viz.draw_stages` takes.
+
+    Raises (each method):
+        NotWrittenYet: the function raises NotImplementedError.
+        WrongAnswer: with the call, the graph, what was wanted, what came, and a hint.
+    """
+
+    def __init__(self, lang: Language = "en", seed: int = 0) -> None:
+        if lang not in WORDS:
+            raise ValueError(f"Checker: unknown language {lang!r}; known: {', '.join(map(repr, WORDS))}")
+        self.lang, self.seed = lang, seed
+        self.stages: list[tuple[GraphModule, str]] = []
+
+    def insert_module(self, fn: Callable[[GraphModule, str, str, nn.Module], Any]) -> None:
+        """``fn(gm, node_name, module_name, module)``: call the module on the node; all its other users take that."""
+        self._check("insert_module", fn)
+
+    def replace_by_op(self, fn: Callable[..., Any]) -> None:
+        """``fn(gm, node_name, op, *extra)``: a call_module node becomes ``op(its input, *extra)``."""
+        self._check("replace_by_op", fn)
+
+    def multiply_by(self, fn: Callable[[GraphModule, str, str, torch.Tensor], Any]) -> None:
+        """``fn(gm, node_name, buffer_name, tensor)``: the node's users get it times a stored ``[4, 1, 1]`` tensor."""
+        self._check("multiply_by", fn)
+
+    def bypass(self, fn: Callable[[GraphModule, str], list[str]]) -> None:
+        """``fn(gm, node_name)``: users take the node's first input; returns the names of all nodes that went."""
+        self._check("bypass", fn)
+
+    def picture(self, puzzle: str) -> list[tuple[GraphModule, str]]:
+        """A graph before the edit and as wanted, with labels, for :func:`common.viz.draw_stages`.
+
+        Raises:
+            ValueError: no such puzzle; the message lists the known ones.
+        """
+        if puzzle not in PUZZLES:
+            raise ValueError(f"Checker.picture: unknown puzzle {puzzle!r}; known: {', '.join(map(repr, PUZZLES))}")
+        case, words = picture(puzzle), WORDS[self.lang]
+        return [(case.before, words["before"]), (case.wanted, words["target"])]
+
+    def _check(self, name: str, fn: Callable[..., Any]) -> None:
+        tried, words = cases(name, self.seed), WORDS[self.lang]
+        for number, case in enumerate(tried, 1):
+            gm = copied(case.before)
+            problem = find_problem(case, fn, gm)
+            if problem:
+                self.stages = [(case.before, words["before"]), (gm, words["yours"]), (case.wanted, words["target"])]
+                raise self._no(name, case, problem, number=number, total=len(tried))
+        sizes = [len(case.before.graph.nodes) for case in tried]
+        batches = words["and"].join(map(str, BATCHES))
+        print(words["yes"].format(name=name, total=len(tried), least=min(sizes), most=max(sizes), batches=batches))
+
+    def _no(self, name: str, case: Case, problem: Problem, **count: int) -> WrongAnswer:
+        words = WORDS[self.lang]
+        what, hint = (text.format(name=name, **problem.fields) for text in MISTAKES[problem.code][self.lang])
+        hint = words["hint"].format(hint=hint)
+        if problem.code == "not_written":
+            return NotWrittenYet(problem.code, f"✗ {what}\n{hint}")
+        graph = [f"    {row}" for row in rows_of(case.before) if row.op != "get_attr" and row.name != "_guards_fn"]
+        differ = [words["wanted"] + row for row in problem.wanted] + [words["came"] + row for row in problem.came]
+        head, call = [words["no"].format(name=name, **count)], [f"    {case.call(name)}"]
+        blocks = (head, call, graph, differ, [what, hint, words["look"]])
+        return WrongAnswer(problem.code, "\n\n".join("\n".join(block) for block in blocks if block))

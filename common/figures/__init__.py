@@ -1,0 +1,1 @@
+"""How a figure is made: cells → places → layout → routes → SVG, and the text twin. `common.viz` is the public side."""

@@ -1,0 +1,1 @@
+"""Builds the course's site: checks the chapters, runs them and renders their pages."""

@@ -1,0 +1,85 @@
+"""The command line: `python -m coursebuild build|serve|check|restamp`."""
+
+import argparse
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from coursebuild.build import Summary, build, check_sources
+from coursebuild.course import Course
+from coursebuild.execution.scheduler import SECONDS
+from coursebuild.info import Info
+from coursebuild.problems import BuildError
+from coursebuild.project import LANGUAGES, Project, find_root
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="coursebuild", description=__doc__)
+    parser.add_argument("--root", type=Path, default=find_root(), help="the project (default: the one this package is in)")
+    commands = parser.add_subparsers(dest="command", required=True)
+    one = commands.add_parser("build", help="run what changed, render both languages into site/")
+    one.add_argument("--site", type=Path, help="the folder to write (default: site/)")
+    one.add_argument("--jobs", type=int, help="chapters run side by side (default: one a core)")
+    one.add_argument("--seconds", type=float, default=SECONDS, help="when a chapter counts as hanging (default: %(default)g)")
+    two = commands.add_parser("serve", help="build, serve, and build again at every change")
+    two.add_argument("--port", type=int, default=8000)
+    commands.add_parser("check", help="check the sources without running them")
+    three = commands.add_parser("restamp", help="after review: say that the English follows today's Chinese")
+    three.add_argument("paths", nargs="*", type=Path, help="English files (default: all)")
+    options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that running chapters are ended, too
+    project = Project(options.root.resolve())
+    if options.command == "build":
+        return report(build(project, (options.site or project.site).resolve(), options.jobs, options.seconds))
+    if options.command == "serve":
+        return serve(project, options.port)
+    if options.command == "check":
+        summary = Summary(chapters=len(project.chapters()))
+        try:
+            summary.problems = check_sources(project, Course(project))
+        except BuildError as error:
+            summary.problems = error.problems
+        return report(summary)
+    from coursebuild import stamps
+
+    try:
+        stamps.restamp(project.root, options.paths)
+    except BuildError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def report(summary: Summary) -> int:
+    """Print what is wrong, then the one line that ends every build."""
+    for problem in summary.problems:
+        print(problem, file=sys.stderr)
+    sys.stderr.flush()
+    print(summary, flush=True)
+    return 1 if summary.problems else 0
+
+
+def serve(project: Project, port: int) -> int:
+    """Build in a process of its own each time, so that an edit of the build code counts, too."""
+    from coursebuild.server import serve as run_server
+
+    site = project.cache / "serve"
+    command = [sys.executable, "-m", "coursebuild", "--root", str(project.root), "build", "--site", str(site)]
+
+    def rebuild(changed: set[Path]) -> tuple[bool, str]:
+        made = subprocess.run(command, stdout=None, stderr=subprocess.PIPE, text=True)
+        print(made.stderr, end="", file=sys.stderr, flush=True)
+        return made.returncode == 0, made.stderr
+
+    ok, _ = rebuild(set())
+    if not ok and not site.exists():
+        return 1
+    watch = [project.root / name for name in ("examples", "common", "docs", "mkdocs.yml", "mkdocs.en.yml")]
+    ignored = [project.root / "docs" / language / module for language in LANGUAGES for module in project.modules(language)]
+    run_server(site, watch, rebuild, port=port, ignored=ignored, base_path=Info.load(project.root).base_path)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

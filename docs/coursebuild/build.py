@@ -1,0 +1,161 @@
+"""A whole build: checks, execution, rendering, checks of the built site; then, and only then, the site is replaced."""
+
+import contextlib
+import json
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from coursebuild import layout, lint, pairs, render, sitecheck, stamps, wheel
+from coursebuild.course import Course
+from coursebuild.execution import scheduler
+from coursebuild.execution.cache import Cache, versions
+from coursebuild.info import Info, addresses, commit
+from coursebuild.problems import BuildError, Problem
+from coursebuild.progress import Progress
+from coursebuild.project import LANGUAGES, Chapter, Project
+
+
+@dataclass
+class Summary:
+    """The last line of a build; scripts of both languages are counted."""
+
+    chapters: int = 0
+    run: int = 0
+    cached: int = 0
+    failed: int = 0
+    problems: list[Problem] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        return f"chapters: {self.chapters}, run: {self.run}, cached: {self.cached}, failed: {self.failed}"
+
+
+def build(project: Project, site: Path, jobs: int | None = None, seconds: float = scheduler.SECONDS) -> Summary:
+    """Build the site of both languages into `site`. Where anything is wrong, `summary.problems` says what, and `site`
+    is as it was."""
+    summary = Summary()
+    project.cache.mkdir(exist_ok=True)
+    try:
+        with _alone(project):
+            _sweep(project)
+            _build(project, site, jobs, seconds, summary)
+    except BuildError as error:
+        summary.problems += error.problems
+    return summary
+
+
+def preflight() -> None:
+    """What every build needs, said before anything runs."""
+    problems = []
+    if sys.flags.optimize:
+        problems.append(Problem("docs/coursebuild/build.py", 1, "Python runs with -O or PYTHONOPTIMIZE, which removes every assert",
+                                "run it without: a build that checks nothing must not publish"))
+    if not shutil.which("dot"):
+        problems.append(Problem("docs/coursebuild/build.py", 1, "there is no `dot` on the PATH, so no figure can be drawn",
+                                "install Graphviz: apt-get install graphviz, or brew install graphviz"))
+    if problems:
+        raise BuildError(problems)
+
+
+@contextlib.contextmanager
+def _alone(project: Project):
+    """One build at a time in a checkout; a second one waits."""
+    lock = FileLock(project.cache / "build.lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        print("another build is running in this checkout; waiting for it to end", flush=True)
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _sweep(project: Project) -> None:
+    """Remove what builds that were killed have left."""
+    for path in [*project.cache.glob("site-*"), *project.cache.glob("run/*"), *project.cache.glob("results/*/.new-*")]:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def check_sources(project: Project, course: Course) -> list[Problem]:
+    """Everything that can be said of the sources without running them."""
+    root = project.root
+    problems = course.check() + pairs.find(root / "examples") + lint.check_all(root) + pairs.check_all(root) + stamps.check_all(root)
+    return list(dict.fromkeys(problems))  # what can't be read is said once, not by each check
+
+
+def _build(project: Project, site: Path, jobs: int | None, seconds: float, summary: Summary) -> None:
+    preflight()
+    course = Course(project)
+    chapters = project.chapters()
+    summary.chapters = len(chapters)
+    cache = Cache(project.root)
+    stale = [chapter for chapter in chapters if cache.find(chapter) is None]
+    if stale:
+        scheduler.warm_up(project.root)
+    if problems := check_sources(project, course):
+        raise BuildError(problems)
+    results = execute(project, chapters, stale, cache, jobs, seconds, summary)
+    if problems := check_outputs(project, results):
+        raise BuildError(problems)
+    start = time.monotonic()
+    sha, epoch = commit(project.root)
+    info = Info(*addresses(), commit=_clean(project, sha), epoch=epoch, versions=versions(),
+                wheel=wheel.build(project.root, epoch).name)
+    info.save(project.root)
+    for language in LANGUAGES:
+        layout.lay_out(project, language, {c: r for c, r in results.items() if c.language == language}, course, info)
+    staging = render.render(project, info)
+    try:
+        if problems := sitecheck.check(staging, info.site_url):
+            raise BuildError(problems)
+        render.put_in_place(staging, site)
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+    print(f"rendered and checked both languages in {time.monotonic() - start:.1f} s", flush=True)
+
+
+def execute(project: Project, chapters: list[Chapter], stale: list[Chapter], cache: Cache, jobs: int | None,
+            seconds: float, summary: Summary) -> dict[Chapter, Path]:
+    """The result folders of all chapters; those of `stale` are run first."""
+    summary.cached = len(chapters) - len(stale)
+    with Progress(len(stale)) as progress:
+        def report(chapter: Chapter, took: float, problems: list[Problem]) -> None:
+            summary.run += 1
+            summary.failed += bool(problems)
+            progress.step(f"{chapter.module}/{chapter.stem} {chapter.language}", took, not problems)
+
+        problems = scheduler.run(project.root, stale, cache.keep, report, jobs, seconds) if stale else []
+    if problems:
+        raise BuildError(problems)
+    found = {chapter: cache.find(chapter) for chapter in chapters}
+    moved = [chapter for chapter, folder in found.items() if folder is None]
+    if moved:
+        raise BuildError([Problem(str(c), 1, "the script or common/ changed while the build ran", "build again") for c in moved])
+    return found
+
+
+def check_outputs(project: Project, results: dict[Chapter, Path]) -> list[Problem]:
+    """Whether the two scripts of a pair showed the same."""
+    problems = []
+    first, *others = LANGUAGES
+    for chapter, folder in results.items():
+        for language in others if chapter.language == first else ():
+            twin = Chapter(language, chapter.module, chapter.stem)
+            shown = [json.loads((f / "outputs.json").read_text(encoding="utf-8")) for f in (folder, results[twin])]
+            problems += pairs.check_outputs(*shown, (str(chapter), str(twin)))
+    return problems
+
+
+def _clean(project: Project, sha: str) -> str:
+    """The commit, or "" if the tree that is built differs from it: a page must not name a source that isn't its own."""
+    if not sha:
+        return ""
+    status = subprocess.run(["git", "status", "--porcelain", "--untracked-files=no"], cwd=project.root, capture_output=True, text=True)
+    return sha if status.returncode == 0 and not status.stdout.strip() else ""

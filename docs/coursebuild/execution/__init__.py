@@ -1,0 +1,1 @@
+"""Step 1 of a build: run the chapters and leave plain files. Step 2, rendering, only reads those."""

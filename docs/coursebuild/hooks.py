@@ -1,0 +1,151 @@
+"""MkDocs hooks: what a page needs at render time. Loaded by `hooks:` in mkdocs.yml; reads only what execution left."""
+
+import json
+import posixpath
+import re
+import sys
+from pathlib import Path
+
+import nbformat
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
+from mkdocs.plugins import event_priority
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+from mkdocs.structure.toc import get_toc
+
+sys.path[:0] = [str(Path(__file__).resolve().parents[1])]
+
+from coursebuild import chrome, downloads, lab_page, links  # noqa: E402
+from coursebuild.course import Course  # noqa: E402
+from coursebuild.info import Info  # noqa: E402
+from coursebuild.project import LABS, LANGUAGES, Project  # noqa: E402
+
+LINK = re.compile(r"(?<=\]\()chapter:[^)\s]+(?=\))|(?<=href=\")chapter:[^\"]+(?=\")")
+TITLE_ID = "title"  # of every page's h1: an explicit {#id} there would show in titles and navigation
+
+
+class _State:
+    """One render's project, course and build information."""
+
+    def __init__(self, config: MkDocsConfig):
+        root = Path(config.config_file_path).parent
+        self.project = Project(root)
+        self.course = Course(self.project)
+        self.language = Path(config.docs_dir).name
+        self.templates = config.theme.get_env()
+        try:
+            self.info = Info.load(root)
+        except OSError:
+            raise PluginError("the chapters haven't been executed yet: run `make build` first") from None
+
+
+_state: _State | None = None
+
+
+def _now() -> _State:
+    assert _state is not None, "on_config runs first"
+    return _state
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Addresses, navigation and what the templates read."""
+    global _state
+    _state = state = _State(config)
+    if state.language not in LANGUAGES:
+        raise PluginError(f"docs_dir must be docs/<language> with a language of {', '.join(LANGUAGES)}, not {config.docs_dir}")
+    config.site_url = f"{state.info.site_url}{state.language}/"
+    config.nav = chrome.navigation(state.course, state.language, Path(config.docs_dir))
+    config.extra["info"] = state.info
+    config.extra["language"] = state.language
+    config.extra["alternate"] = [
+        {"name": chrome.NAMES[language], "link": f"{state.info.base_path}{language}/", "lang": language} for language in LANGUAGES
+    ]
+    return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """The figures' stylesheet is common's own, copied as it is."""
+    source = _now().project.root / "common" / "figures" / "figures.css"
+    files.append(File.generated(config, "assets/figures.css", abs_src_path=str(source)))
+    return files
+
+
+@event_priority(50)
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Resolve `chapter:` links and fill in what is generated."""
+    state = _now()
+    uri = page.file.src_uri
+
+    def link(match: re.Match) -> str:
+        try:
+            return links.relative(state.course, match[0], uri)
+        except KeyError:
+            raise PluginError(f"{uri}: the link {match[0]} names no chapter of docs/course.yml") from None
+
+    markdown = LINK.sub(link, markdown)
+    return chrome.fill(markdown, state.course, state.language, uri, state.info, Path(config.docs_dir), state.templates)
+
+
+@event_priority(-50)
+def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """The page of a lab in the chapters' markup; the id of every page's title; tables that the keyboard can scroll."""
+    if page.file.src_uri.endswith(".ipynb"):
+        content = _lab(content, page, config)
+    for item in page.toc.items:
+        if item.level == 1:  # the table of contents leads to the title, too
+            content = content.replace(f'href="#{item.id}"', f'href="#{TITLE_ID}"', 1)
+            item.id = TITLE_ID
+    content = re.sub(r"<h1(?![^>]* id=)", f'<h1 id="{TITLE_ID}"', re.sub(r'(<h1[^>]*?) id="[^"]*"', r"\1", content, count=1), count=1)
+    label = chrome.WORDS[_now().language]["table"]
+    wrap = f'<div class="md-typeset__scrollwrap" tabindex="0" role="region" aria-label="{label}">'
+    return re.sub(r"<table>(?=\s*<thead>\s*<tr>\s*<th).*?</table>", lambda m: _wrapped(m, wrap), content, flags=re.S)
+
+
+def _wrapped(table: re.Match, wrap: str) -> str:
+    """A table that Markdown made, in a wrapper; one of common.viz has its own."""
+    before = table.string[max(0, table.start() - 600):table.start()]
+    own = re.search(r'<div class="fx-table"[^>]*>\s*$', before)
+    return table[0] if own else f"{wrap}{table[0]}</div>"
+
+
+def _lab(content: str, page: Page, config: MkDocsConfig) -> str:
+    state, uri = _now(), page.file.src_uri
+    book = nbformat.read(page.file.abs_src_path, as_version=4)
+    permalink = config.mdx_configs["toc"]["permalink_title"]
+    content, tokens = lab_page.page(content, book, f"docs/{state.language}/{uri}", state.language, permalink)
+    page.toc = get_toc(tokens)
+    home = f"{state.info.site_url}{state.language}/"
+
+    def link(match: re.Match) -> str:
+        target = links.absolute(state.course, match[0], uri, home).removeprefix(home)
+        path, _, fragment = target.partition("#")
+        return posixpath.relpath(path.rstrip("/") or ".", page.url.rstrip("/")) + "/" + (f"#{fragment}" if fragment else "")
+
+    return LINK.sub(link, content)
+
+
+@event_priority(50)
+def on_page_context(context: dict, page: Page, config: MkDocsConfig, nav) -> dict:
+    """Where the page is edited, its other language, and its ledger line."""
+    state = _now()
+    page.edit_url = f"{state.info.repo_url}/edit/main/{chrome.source_of(page.file.src_uri, state.language, state.project)}"
+    context["alternates"] = {language: f"{state.info.site_url}{language}/{page.url}" for language in LANGUAGES}
+    ledger = Path(config.docs_dir, page.file.src_uri).with_suffix(".json")
+    if ledger.exists():
+        context["ledger"] = json.loads(ledger.read_text(encoding="utf-8"))
+    return context
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """The labs' notebooks for download, as free of the site's own as the chapters' are."""
+    state = _now()
+    home = f"{state.info.site_url}{state.language}/"
+    for path in sorted(Path(config.site_dir, LABS).rglob("*.ipynb")):
+        page = f"{LABS}/{path.name}"
+
+        def resolve(link: str, page: str = page) -> str:
+            return links.absolute(state.course, link, page, home)
+
+        text = path.read_text(encoding="utf-8")
+        path.write_text(downloads.lab(text, state.language, state.info, home + links.address(page), resolve), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The command line: `python -m coursebuild build|serve|check|restamp`."""
+"""The command line: `python -m coursebuild build|serve|check|golden|restamp`."""
 
 import argparse
 import signal
@@ -6,8 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from coursebuild import addresses, golden
 from coursebuild.build import Summary, build, check_sources
 from coursebuild.course import Course
+from coursebuild.execution.cache import Cache
 from coursebuild.execution.scheduler import SECONDS
 from coursebuild.info import Info
 from coursebuild.problems import BuildError
@@ -25,6 +27,7 @@ def main() -> int:
     two = commands.add_parser("serve", help="build, serve, and build again at every change")
     two.add_argument("--port", type=int, default=8000)
     commands.add_parser("check", help="check the sources without running them")
+    commands.add_parser("golden", help="after review: record what the chapters show today, and the site's new addresses")
     three = commands.add_parser("restamp", help="after review: say that the English follows today's Chinese")
     three.add_argument("paths", nargs="*", type=Path, help="English files (default: all)")
     options = parser.parse_args()
@@ -41,6 +44,8 @@ def main() -> int:
         except BuildError as error:
             summary.problems = error.problems
         return report(summary)
+    if options.command == "golden":
+        return record(project)
     from coursebuild import stamps
 
     try:
@@ -58,6 +63,18 @@ def report(summary: Summary) -> int:
     sys.stderr.flush()
     print(summary, flush=True)
     return 1 if summary.problems else 0
+
+
+def record(project: Project) -> int:
+    """Build, then write the golden files and the list of addresses anew."""
+    summary = build(project, project.site)
+    if not summary.problems:
+        cache = Cache(project.root)
+        results = {chapter: cache.find(chapter) for chapter in project.chapters()}
+        changed = golden.record(project.root, golden.texts(results))
+        print("\n".join(f"recorded {path}" for path in changed) or "the golden files are as they were")
+        print("\n".join(f"new address: {a}" for a in addresses.record(project.root, project.site)) or "no new address")
+    return report(summary)
 
 
 def serve(project: Project, port: int) -> int:

@@ -24,15 +24,15 @@ def of_site(site: Path, language: str) -> set[str]:
     found = set()
     for path in (site / language).rglob("index.html"):
         page = path.parent.relative_to(site / language).as_posix()
-        page = "" if page == "." else f"{page}/"
+        page = f"{page}/"  # the home page is "./"
         tree = lxml_html.fromstring(path.read_bytes())
         if tree.find(".//meta[@name='redirect']") is not None:
             continue
         found.add(page)
         for article in tree.iter("article"):
-            for element in article.iter("h1", "h2", "h3", "h4", "h5", "h6", "figure", "div", "li", "span", "a"):
+            for element in article.iter("h1", "h2", "h3", "h4", "h5", "h6", "figure", "div", "li"):
                 own = element.get("id")
-                if own and (element.tag in HEADINGS or element.tag == "figure" or element.tag in ("li", "span", "a")
+                if own and (element.tag in HEADINGS or element.tag == "figure" or element.tag == "li"
                             or "fx-table" in (element.get("class") or "")) and not inside_figure(element):
                     found.add(f"{page}#{own}")
     return found
@@ -98,11 +98,11 @@ def record(root: Path, site: Path) -> list[str]:
     return new
 
 
-def write_redirects(root: Path, site: Path, site_url: str) -> None:
+def write_redirects(root: Path, site: Path, base_path: str) -> None:
     """Make every redirect work, with its fragment, in the rendered languages below `site`."""
     moved = redirects(root)
     for language in LANGUAGES:
-        home = f"{site_url}{language}/"
+        home = f"{base_path}{language}/"
         for page in sorted({old.partition("#")[0] for old in moved}):
             file = site / language / page / "index.html"
             ids = {old.partition("#")[2]: home + new for old, new in moved.items() if old.partition("#")[0] == page and "#" in old}
@@ -132,7 +132,22 @@ def forward(target: str, ids: dict[str, str], language: str) -> str:
     words = {"zh-TW": "這一頁搬到", "en": "This page has moved to"}[language]
     safe = html.escape(target, quote=True)
     return (f'<!doctype html><html lang="{language}"><head><meta charset="utf-8"><meta name="redirect" content="{safe}">'
-            f'<meta name="robots" content="noindex"><title>{words}</title><link rel="canonical" href="{safe}">'
+            f'<meta name="robots" content="noindex"><title>{words}</title>'
             f"<script>{_script(ids, target)}</script>"
             f'<noscript><meta http-equiv="refresh" content="0;url={safe}"></noscript></head>'
             f'<body><p>{words} <a href="{safe}">{safe}</a></p></body></html>\n')
+
+
+def write_short_links(site: Path, base_path: str, pages: dict[str, str]) -> None:
+    """`/m00-1/` and the like: each leads to the page in the reader's language and keeps the fragment. `pages`: short name
+    → address below a language's folder."""
+    for name, page in pages.items():
+        where = {language: f"{base_path}{language}/{page}" for language in LANGUAGES}
+        links = "".join(f'<p lang="{language}"><a href="{html.escape(url)}">{html.escape(url)}</a></p>' for language, url in where.items())
+        script = (f"(()=>{{const to={json.dumps(where)};const zh=(navigator.languages||[navigator.language]).find(l=>/^(zh|en)/i.test(l));"
+                  f'location.replace(to[/^zh/i.test(zh||"")?"{LANGUAGES[0]}":"en"]+location.hash)}})()')
+        file = site / name / "index.html"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f'<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+                        f'<meta name="robots" content="noindex"><title>{name.upper()}</title><link rel="icon" href="data:,">'
+                        f"<script>{script}</script></head><body>{links}</body></html>\n", encoding="utf-8")

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from coursebuild import layout, lint, pairs, render, sitecheck, stamps, wheel
+from coursebuild import addresses, layout, links, lint, pairs, render, sitecheck, stamps, wheel
 from coursebuild.course import Course
 from coursebuild.execution import scheduler
 from coursebuild.execution.cache import Cache, versions
-from coursebuild.info import Info, addresses, commit
+from coursebuild.info import Info, commit, configured
 from coursebuild.problems import BuildError, Problem
 from coursebuild.progress import Progress
 from coursebuild.project import LANGUAGES, Chapter, Project
@@ -106,14 +106,17 @@ def _build(project: Project, site: Path, jobs: int | None, seconds: float, summa
         raise BuildError(problems)
     start = time.monotonic()
     sha, epoch = commit(project.root)
-    info = Info(*addresses(), commit=_clean(project, sha), epoch=epoch, versions=versions(),
+    info = Info(*configured(), commit=_clean(project, sha), epoch=epoch, versions=versions(),
                 wheel=wheel.build(project.root, epoch).name)
     info.save(project.root)
     for language in LANGUAGES:
         layout.lay_out(project, language, {c: r for c, r in results.items() if c.language == language}, course, info)
     staging = render.render(project, info)
     try:
-        if problems := sitecheck.check(staging, info.site_url):
+        addresses.write_redirects(project.root, staging, info.base_path)
+        short = {entry.anchor: links.page_of(entry) for entry in course.entries if course.exists(entry)}
+        addresses.write_short_links(staging, info.base_path, short)
+        if problems := sitecheck.check(staging, info.site_url) + addresses.check(project.root, staging):
             raise BuildError(problems)
         render.put_in_place(staging, site)
     finally:

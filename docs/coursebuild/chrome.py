@@ -31,7 +31,7 @@ WORDS = {
         "commit": "source commit", "wrong": "Is something wrong here?",
     },
 }
-HAND_WRITTEN = ("glossary.md", "verified.md", "about.md")  # in the appendix of the navigation, where they exist
+HAND_WRITTEN = ("glossary.md", "about.md")  # in the appendix of the navigation, where they exist
 
 
 def navigation(course: Course, language: str, docs: Path) -> list:

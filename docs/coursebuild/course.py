@@ -17,7 +17,7 @@ class Entry:
     """A module, a chapter or a lab: what a link `chapter:<key>` leads to."""
 
     key: str  # "m00", "m00_1_export_and_aten", "fx_basics", "lab_m00"
-    kind: str  # "module", "chapter" or "lab"
+    kind: str  # "module", "chapter", "lab", or "page" (of the appendix, written by hand)
     module: str
     label: str
     title: dict[str, str]
@@ -28,7 +28,8 @@ class Entry:
         """Its page's source, below docs/<language>."""
         if self.kind == "module":
             return f"{self.module}/index.md"
-        return f"{LABS}/{self.key}.ipynb" if self.kind == "lab" else f"{self.module}/{self.key}.md"
+        folder, ending = {"lab": (f"{LABS}/", ".ipynb"), "page": ("", ".md")}.get(self.kind, (f"{self.module}/", ".md"))
+        return f"{folder}{self.key}{ending}"
 
     @property
     def anchor(self) -> str:
@@ -58,7 +59,9 @@ class Course:
             if lab := module.get("lab"):
                 yield Entry(lab["stem"], "lab", module["id"], "", lab["title"], lab.get("goal", {}))
         for item in self.data.get("appendix", []):
-            yield Entry(item["stem"], "chapter", "appendix", item.get("label", ""), item["title"], item["goal"])
+            written = self.project.root / "docs" / LANGUAGES[0] / f"{item['stem']}.md"
+            kind = "page" if written.exists() else "chapter"
+            yield Entry(item["stem"], kind, "appendix", item.get("label", ""), item["title"], item["goal"])
 
     @cached_property
     def by_key(self) -> dict[str, Entry]:
@@ -68,6 +71,8 @@ class Course:
     def exists(self, entry: Entry) -> bool:
         """Whether it is written (in the first language; the twin check sees to the others)."""
         root, language = self.project.root, LANGUAGES[0]
+        if entry.kind == "page":
+            return True
         if entry.kind == "module":
             return (root / "examples" / language / entry.module / "README.md").exists()
         if entry.kind == "lab":

@@ -47,7 +47,7 @@ class Info:
         return cls(**json.loads(root.joinpath(".cache", "info.json").read_text(encoding="utf-8")))
 
 
-def addresses() -> tuple[str, str]:
+def configured() -> tuple[str, str]:
     """The site's and the repository's address: SITE_URL and REPO_URL in the environment, else placeholders."""
     site = os.environ.get("SITE_URL") or SITE_URL
     repo = os.environ.get("REPO_URL") or REPO_URL

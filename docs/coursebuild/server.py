@@ -6,6 +6,7 @@ reload a page are added to the HTML on its way out.
 """
 
 import errno
+import hashlib
 import json
 import logging
 import mimetypes
@@ -265,7 +266,11 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class Changes(FileSystemEventHandler):
-    """The changed sources, gathered until no more come."""
+    """The changed sources, gathered until no more come.
+
+    A file whose content is what it was hasn't changed, so a build that writes the same files again is no reason for
+    another build.
+    """
 
     def __init__(self, roots: Sequence[Path], ignored: Iterable[Path]):
         self._roots = roots
@@ -273,6 +278,8 @@ class Changes(FileSystemEventHandler):
         self._arrived = threading.Condition()
         self._paths: set[Path] = set()
         self._closed = False
+        found = (path for root in roots for path in (root.rglob("*") if root.is_dir() else [root]))
+        self._contents = {path: _digest(path) for path in found if self.concerns(path) and path.is_file()}
 
     def on_any_event(self, event: FileSystemEvent) -> None:
         """Note what an event is about, unless nothing changed in a source (watchdog calls this)."""
@@ -298,6 +305,16 @@ class Changes(FileSystemEventHandler):
 
     def take(self) -> set[Path] | None:
         """Wait for changes and for the quiet after them; None when closed."""
+        while (paths := self._next()) is not None:
+            below = {path for path in self._contents if any(parent in paths for parent in path.parents)}
+            now = {path: _digest(path) for path in paths | below}
+            changed = {path for path, content in now.items() if content != self._contents.get(path)}
+            self._contents |= {path: now[path] for path in changed}
+            if changed:
+                return changed
+        return None
+
+    def _next(self) -> set[Path] | None:
         with self._arrived:
             self._arrived.wait_for(lambda: self._paths or self._closed)
             deadline = time.monotonic() + AT_MOST
@@ -311,6 +328,14 @@ class Changes(FileSystemEventHandler):
         with self._arrived:
             self._closed = True
             self._arrived.notify_all()
+
+
+def _digest(path: Path) -> bytes | None:
+    """What stands for a file's content; None if there is no file."""
+    try:
+        return hashlib.sha256(path.read_bytes()).digest()
+    except OSError:
+        return None
 
 
 def _observe(changes: Changes, roots: Sequence[Path]) -> BaseObserver:

@@ -420,6 +420,39 @@ def test_reading_a_source_is_no_change(site: Path, sources: Path):
     assert calls == [{sources / "chapter.py"}]
 
 
+def test_the_same_content_again_is_no_change(site: Path, sources: Path):
+    (sources / "m00").mkdir()
+    (sources / "m00" / "chapter.py").write_text("1")
+    calls: list[set[Path]] = []
+
+    def rebuild(changed: set[Path]) -> tuple[bool, str]:
+        calls.append(changed)
+        (sources / "made.zip").write_text("the same every time")
+        return True, ""
+
+    with Server(site, [sources], rebuild, port=0):
+        (sources / "m00" / "chapter.py").write_text("1")
+        (sources / "m00" / "empty").mkdir()
+        time.sleep(3 * server_module.QUIET)
+        assert calls == []
+        (sources / "m00" / "chapter.py").write_text("2")
+        eventually(lambda: len(calls) == 2)  # the second, because made.zip is new; then no more
+        time.sleep(4 * server_module.QUIET)
+    assert calls == [{sources / "m00" / "chapter.py"}, {sources / "made.zip"}]
+
+
+def test_a_folder_that_is_moved_away_or_back_is_a_change_of_its_files(site: Path, sources: Path):
+    (sources / "m00").mkdir()
+    (sources / "m00" / "chapter.py").write_text("1")
+    calls: list[set[Path]] = []
+    with Server(site, [sources], lambda changed: (calls.append(changed) is None, ""), port=0):
+        (sources / "m00").rename(sources.parent / "away")
+        eventually(lambda: calls)
+        (sources.parent / "away").rename(sources / "m00")
+        eventually(lambda: len(calls) == 2)
+    assert calls == [{sources / "m00" / "chapter.py"}] * 2
+
+
 def test_where_the_system_cannot_watch_files_are_looked_at(site: Path, sources: Path, monkeypatch: pytest.MonkeyPatch):
     class Refusing(server_module.PollingObserver):
         def start(self) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from coursebuild.info import Info
 from coursebuild.setup_env import DOWNLOADS, ROOT
+from tests.site.built import build
 
 
 @dataclass
@@ -37,10 +38,11 @@ class Reader:
 
 
 @pytest.fixture(scope="session")
-def reader(built_site, tmp_path_factory):
+def reader(tmp_path_factory):
     """The environment `.venv-downloads`, with the site's wheel installed anew from loopback."""
     python = DOWNLOADS.python(ROOT)
     assert python.exists(), "the second environment is missing: run `python3 -I docs/coursebuild/setup_env.py downloads`"
+    built_site = build().root
     handler = functools.partial(_Quiet, directory=str(built_site))
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()

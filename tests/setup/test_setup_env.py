@@ -107,10 +107,10 @@ def test_pips_lines_become_progress(line: str, detail: str) -> None:
 def test_a_failing_command_is_told_in_its_own_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     failing = program(tmp_path / "pip", "echo Collecting x", "echo 'ERROR: No matching distribution' >&2", "exit 1")
     log = tmp_path / "log"
-    message = f"packages: ERROR: No matching distribution (all of it: {log})"
     with pytest.raises(SetupError) as error, Step("packages") as step:
         setup_env.run([failing], step, log)
-    assert str(error.value) == message
+    assert str(error.value).startswith("packages: ERROR: No matching distribution (if it was the network, run the same")
+    assert str(log) in str(error.value)
     assert "Collecting x" in log.read_text()
     assert capsys.readouterr().out.splitlines() == ["setup: packages ...", "setup: packages: failed, 0 s"]
 

@@ -92,7 +92,7 @@ def test_the_language_switch_keeps_page_and_fragment(server: Server, site: Built
         fragment = headings[len(headings) // 2] if headings else ""
         if fragment:
             page.goto(f"{address(server, language, path)}#{fragment}")
-            page.wait_for_timeout(200)  # until the address follows the section
+            page.wait_for_timeout(500)  # until the address follows the section that is read
             fragment = urlsplit(page.url).fragment
         page.locator("[data-language-switch]").click()
         page.wait_for_url(address(server, other, path) + "*")

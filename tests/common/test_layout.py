@@ -1,0 +1,199 @@
+"""Geometry: what persists stands still, no line runs through a node, and equal input gives equal bytes."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+import torch
+from torch.fx import Graph, GraphModule
+
+from common.figures.layout import FRAME, by_place, group_size, is_framed
+from common.figures.routes import Box, boxes_of, routes_of, samples
+from common.figures.svg import drawing_width
+from common.viz import Figure
+
+STANDARD = 420  # px: what a figure of a chapter may be wide
+# Wider, because they show more than a chapter would at once. A figure that no longer needs it must leave the list.
+WIDER = {"conv_bn_relu with parameters", "residual", "branches"}
+
+
+def random_graph(size: int, seed: int) -> GraphModule:
+    """`size` nodes; most read what is near, some reach far back, some nobody reads."""
+    dice, graph = random.Random(seed), Graph()
+    made = [graph.placeholder("x")]
+    for _ in range(size - 2):
+        near = made[-6:] if dice.random() < 0.85 else made
+        inputs = [dice.choice(near) for _ in range(dice.choice([1, 1, 2, 3]))]
+        made.append(graph.call_function(torch.ops.aten.cat.default, (inputs,)))
+    graph.output(made[-1])
+    return GraphModule(torch.nn.Module(), graph)
+
+
+@pytest.fixture(scope="session")
+def figures(program, editing, pt2e) -> dict[str, Figure]:
+    """Figures of all kinds by name, laid out."""
+    export = [(program.graph_module, "ep.graph"), (program.module(), "ep.module()")]
+    steps = [(editing[key], key) for key in ("start", "created", "rewired", "function", "constant")]
+    made = {
+        "export": Figure(export, show_params=True, per_row=1),
+        "editing": Figure(steps, highlight=["scale_out"]),
+        "wrong": Figure([(editing["wrong"], "")], like=[editing["rewired"]]),
+        "conv_bn_relu": Figure(pt2e("conv_bn_relu")),
+        "conv_bn_relu with parameters": Figure(pt2e("conv_bn_relu"), show_params=True),
+        "residual": Figure(pt2e("residual")),
+        "branches": Figure(pt2e("branches")),
+        "cnn": Figure([pt2e("cnn")[i] for i in (2, 4)]),
+    }
+    for figure in made.values():
+        figure.html("f")
+    return made
+
+
+def stages(figure: Figure) -> Iterator[tuple[int, list, dict[str, Box]]]:
+    for number, cells in enumerate(figure._stages):
+        yield number, cells, boxes_of(cells, figure._places)
+
+
+def test_a_place_has_one_centre_in_all_stages(figures):
+    for name, figure in figures.items():
+        centres: dict[int, set[tuple[float, float]]] = {}
+        for _, cells, boxes in stages(figure):
+            for place, group in by_place(cells).items():
+                first, last = boxes[group[0].name], boxes[group[-1].name]
+                middle = (first.top + last.bottom) / 2
+                centres.setdefault(place, set()).add((round(first.x), round(middle)))
+        assert all(len(found) == 1 for found in centres.values()), name
+
+
+def test_nodes_do_not_overlap_and_lie_inside_the_drawing(figures):
+    for name, figure in figures.items():
+        for _, cells, _ in stages(figure):
+            groups = []
+            for place, group in by_place(cells).items():
+                w, h = group_size(group)
+                at = figure._places[place]
+                groups.append(Box(at.x, at.y, w, h).grown(FRAME if is_framed(group) else 0))
+            for a, b in itertools.combinations(groups, 2):
+                apart = abs(a.x - b.x) >= (a.w + b.w) / 2 or abs(a.y - b.y) >= (a.h + b.h) / 2
+                assert apart, name
+            layout = figure._layout
+            assert all(b.x - b.w / 2 > 0 and b.x + b.w / 2 < layout.width for b in groups), name
+            assert all(b.top > 0 and b.bottom < layout.height for b in groups), name
+
+
+def crossings(figure: Figure) -> list[tuple[str, str, str]]:
+    """(source, target, node that the line between them runs through)."""
+    found = []
+    for number, cells, boxes in stages(figure):
+        place = {cell.name: cell.place for cell in cells}
+        for route in routes_of(cells, figure._places, figure._layout, number):
+            line = samples(route.points, each=40)
+            for name, box in boxes.items():
+                own = place[name] in (place[route.source], place[route.target])
+                if not own and any(abs(x - box.x) < box.w / 2 and abs(y - box.y) < box.h / 2 for x, y in line):
+                    found.append((route.source, route.target, name))
+    return found
+
+
+def test_no_line_runs_through_a_node(figures):
+    for name, figure in figures.items():
+        assert crossings(figure) == [], name
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_line_runs_through_a_node_of_a_large_graph(seed):
+    figure = Figure([(random_graph(60, seed), "")])
+    assert len(figure._stages[0]) == 60
+    assert crossings(figure) == []
+
+
+def test_every_edge_of_a_stage_is_drawn_once(figures):
+    for name, figure in figures.items():
+        for number, cells, boxes in stages(figure):
+            edges = {(source, cell.name) for cell in cells for source, _ in cell.reads}
+            routes = routes_of(cells, figure._places, figure._layout, number)
+            assert sorted((r.source, r.target) for r in routes) == sorted(edges), name
+            for route in routes:  # it starts and ends at its nodes
+                for point, end in ((route.points[0], route.source), (route.points[-1], route.target)):
+                    box = boxes[end].grown(FRAME + 0.2)
+                    assert abs(point[0] - box.x) <= box.w / 2, name
+                    assert abs(point[1] - box.y) <= box.h / 2, name
+
+
+def test_lines_run_straight_where_an_observer_will_come(figures):
+    figure = figures["conv_bn_relu"]
+    for number, cells, _ in stages(figure):
+        for route in routes_of(cells, figure._places, figure._layout, number):
+            if (route.source, route.target) in {("x", "conv2d"), ("relu", "output")}:
+                assert len({x for x, _ in route.points}) == 1
+
+
+def test_weights_enter_from_the_side(figures):
+    for name, end in (("conv_bn_relu", 4), ("residual", 4), ("conv_bn_relu with parameters", 0)):
+        figure = figures[name]
+        cells = figure._stages[end]
+        boxes = boxes_of(cells, figure._places)
+        weights = [c.name for c in cells if c.name.startswith(("dequantize_per_channel", "conv_weight"))]
+        assert weights
+        for route in routes_of(cells, figure._places, figure._layout, end):
+            if route.source in weights:
+                target = boxes[route.target]
+                assert route.points[-1][0] == pytest.approx(target.x - target.w / 2, abs=FRAME + 0.2)
+
+
+def test_a_self_loop_lies_inside_the_drawing(figures):
+    figure = figures["wrong"]
+    (loop,) = [r for r in routes_of(figure._stages[0], figure._places, figure._layout, 0) if r.source == r.target]
+    assert loop.source == "scale_out"
+    assert max(x for x, _ in samples(loop.points)) < figure.width
+    assert figure.width == round(drawing_width(figure._stages, figure._places, figure._layout))
+
+
+def test_standard_figures_are_narrow(figures):
+    assert {name for name, figure in figures.items() if figure.width > STANDARD} == WIDER
+
+
+def test_the_union_is_in_the_dot_source(figures):
+    dot = figures["editing"].dot
+    assert dot.startswith("digraph {")
+    assert dot.count("tooltip=") == 5  # x, conv2d, relu, scale_out and its successors, output
+    assert 'tooltip="scale_out, mul_tensor, mul_tensor_1"' in dot
+
+
+def test_both_languages_have_one_layout(pt2e):
+    english, chinese = (Figure(pt2e("conv_bn_relu"), lang=lang) for lang in ("en", "zh-TW"))
+    assert english.dot == chinese.dot
+    assert english.text != chinese.text
+
+
+def test_equal_graphs_give_equal_bytes(pt2e):
+    first, second = (Figure(pt2e("branches"), title="t") for _ in range(2))
+    assert first.html("f") == second.html("f")
+    assert first._repr_html_() == second._repr_html_()
+    assert (first.dot, first.text) == (second.dot, second.text)
+
+
+def test_the_hash_seed_changes_nothing():
+    script = """
+import torch
+from torch.fx import symbolic_trace
+from common.models import get_model
+from common.viz import Figure
+model = symbolic_trace(get_model("residual"))
+figure = Figure([(model, "a"), (symbolic_trace(get_model("cnn")), "b")], show_params=True)
+print(figure.html("f"), figure.dot, figure.text, figure._repr_html_())
+"""
+    outputs = set()
+    for seed in ("1", "2"):
+        env = {"PYTHONHASHSEED": seed, "PATH": os.environ["PATH"], "PYTHONPATH": ":".join(filter(None, sys.path))}
+        run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=env, check=True)
+        outputs.add(run.stdout)
+    assert len(outputs) == 1
+    assert "<figure" in outputs.pop()
+

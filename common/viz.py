@@ -43,7 +43,7 @@ def draw(
 
     Args:
         gm: the graph; it is read now, so later edits don't show.
-        title: the caption.
+        title: the caption; `backticks` mark code.
         highlight: names of nodes to stress.
         show_params: draw each get_attr as a node; otherwise it stands in its reader's label as ‹name›.
         like: graphs that take part in the layout but are not drawn, so that two figures can be compared.

@@ -107,5 +107,6 @@ class Checker:
         graph = [f"    {row}" for row in rows_of(case.before) if row.op != "get_attr" and row.name != "_guards_fn"]
         differ = [words["wanted"] + row for row in problem.wanted] + [words["came"] + row for row in problem.came]
         head, call = [words["no"].format(name=name, **count)], [f"    {case.call(name)}"]
-        blocks = (head, call, graph, differ, [what, hint, words["look"]])
+        look = [words["look"]] if problem.code != "broken" else []  # a graph with a stranger's nodes can't be drawn
+        blocks = (head, call, graph, differ, [what, hint, *look])
         return WrongAnswer(problem.code, "\n\n".join("\n".join(block) for block in blocks if block))

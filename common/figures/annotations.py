@@ -19,6 +19,12 @@ KEY = "quantization_annotation"
 # One value observed twice needs one observer if the specs agree on these.
 _AGREE = ("dtype", "is_dynamic", "quant_min", "quant_max", "qscheme", "ch_axis", "scale", "zero_point")
 
+_KINDS = {
+    "SharedQuantizationSpec": "shared",
+    "DerivedQuantizationSpec": "derived",
+    "FixedQParamsQuantizationSpec": "fixed",
+}
+
 # What a spec is about: the output of a node, or the edge (source, reader). Names, because a copied graph's annotations
 # still hold the nodes of the original.
 Spot = str | tuple[str, str]
@@ -60,6 +66,9 @@ def add_annotations(gm: GraphModule, cells: list[Cell]) -> list[Cell]:
         if isinstance(spot, str) or spot[1] not in drawn or spot[0] not in nodes:
             continue
         source, reader = spot
+        arguments = list(nodes_in((nodes[reader].args, nodes[reader].kwargs)))
+        if nodes[source] not in arguments:
+            continue  # the graph was edited after it was annotated
         if groups.get(source) == groups[spot]:
             continue  # the observer of the source's output serves this edge too
         before = f"spec of {source}" if source in specs and source in drawn else source
@@ -73,7 +82,6 @@ def add_annotations(gm: GraphModule, cells: list[Cell]) -> list[Cell]:
             cell.reads = [(before, 0)]
         else:
             label = label_of_param(nodes[source])
-            arguments = list(nodes_in((nodes[reader].args, nodes[reader].kwargs)))
             drawn[reader].reads = sorted(
                 [*drawn[reader].reads, (cell.name, arguments.index(nodes[source]))], key=lambda read: read[1]
             )
@@ -151,8 +159,7 @@ def _kind(spec: Any) -> str:
 
 def _how(spec: Any, root: Any) -> list[str]:
     """Further lines of a chip: shared, derived or fixed, else the scheme and the observer's class."""
-    kind = type(spec).__name__.removesuffix("QuantizationSpec").lower()
-    if kind:
+    if kind := _KINDS.get(type(spec).__name__):
         return [kind]
     scheme = plain(getattr(root, "qscheme", None) or "").partition("per_")[2].partition("_")[2]
     return [part for part in (scheme, _observer(root).removesuffix("Observer")) if part]

@@ -14,7 +14,7 @@ from common.figures.annotations import add_annotations
 from common.figures.arguments import check_graph, check_highlight, check_language, check_per_row, check_stages
 from common.figures.cells import INT8, Cell
 from common.figures.layout import Layout, lay_out
-from common.figures.markup import esc, json_block, stand_alone
+from common.figures.markup import bare, code_spans, esc, json_block, stand_alone
 from common.figures.places import assign_letters, assign_places, mark_changes
 from common.figures.reading import read_graph
 from common.figures.svg import drawing_width, sample, stage_svg
@@ -34,7 +34,7 @@ class Figure:
     """Stages of a graph, in which a node that persists stands at the same place.
 
     Attributes:
-        title: the caption.
+        title: the caption; `backticks` in it and in labels mark code.
         language: of the figure's own words, "zh-TW" or "en".
         text: the text twin.
     """
@@ -84,7 +84,7 @@ class Figure:
     @property
     def text(self) -> str:
         """The caption and, for each stage, its heading and one line a node."""
-        parts = [self.title] if self.title else []
+        parts = [bare(self.title)] if self.title else []
         for number, (label, cells) in enumerate(zip(self.labels, self._stages, strict=True), 1):
             parts += [heading(number, label, cells, self._words)] if label or len(self._stages) > 1 else []
             parts.append(stage_text(cells, self._words))
@@ -106,7 +106,7 @@ class Figure:
         Raises:
             GraphvizMissing: `dot` is not installed.
         """
-        return self._html(id, json_block(self._data()))
+        return self._html(id, with_data=True)
 
     def _repr_html_(self) -> str:
         """The figure for Jupyter: stands alone, in its own light style; without `dot` the text twin and a hint."""
@@ -114,17 +114,18 @@ class Figure:
 
     def _standing(self, id: str) -> str:
         try:
-            return self._html(id, "")
+            return self._html(id, with_data=False)
         except GraphvizMissing as missing:
             return f'<div class="fx"><pre>{esc_lines(self.text)}</pre><p>{esc(missing)}</p></div>'
 
     def __repr__(self) -> str:
         return self.text
 
-    def _html(self, id: str, data: str) -> str:
-        caption = f"<figcaption>{esc(self.title)}</figcaption>\n" if self.title else ""
+    def _html(self, id: str, with_data: bool) -> str:
+        caption = f"<figcaption>{code_spans(self.title)}</figcaption>\n" if self.title else ""
         panels = "\n".join(self._panel(f"{esc(id)}-s{n + 1}", n) for n in range(len(self._stages)))
         wide = " fx-wide" * (self.width > WIDE) + " fx-very-wide" * (self.width > VERY_WIDE)
+        data = json_block(self._data()) if with_data else ""
         style = f"--fx-width: {self.width}px; --fx-per-row: {self.per_row or len(self._stages)}"
         return (
             f'<figure class="fx{wide}" id="{esc(id)}" lang="{self.language}" style="{style}">\n{caption}'
@@ -136,7 +137,7 @@ class Figure:
     def _panel(self, uid: str, number: int) -> str:
         words, label, cells = self._words, self.labels[number], self._stages[number]
         several, wide = len(self._stages) > 1, self.width > WIDE
-        name = label or (f"{words.stage} {number + 1}" if several else self.title or words.figure)
+        name = bare(label or (f"{words.stage} {number + 1}" if several else self.title or words.figure))
         top = self._heading(uid, number) if label or several else ""
         if not cells:
             drawing = f'<p class="fx-empty">{words.empty}</p>'
@@ -156,7 +157,7 @@ class Figure:
         )
         badge = f"<b>{number + 1}</b> " if len(self._stages) > 1 else ""
         marks = f" <small>{counts}</small>" if counts else ""
-        return f'<p class="fx-head" id="{uid}">{badge}<span>{esc(self.labels[number])}</span>{marks}</p>\n'
+        return f'<p class="fx-head" id="{uid}">{badge}<span>{code_spans(self.labels[number])}</span>{marks}</p>\n'
 
     def _legend(self) -> str:
         words = self._words

@@ -6,6 +6,7 @@ Node sizes are given, so a layout does not depend on fonts. Lengths are px, y po
 from __future__ import annotations
 
 import itertools
+import math
 from collections import defaultdict, deque
 from dataclasses import dataclass
 
@@ -81,16 +82,17 @@ def lay_out(stages: list[list[Cell]], places: list[Place]) -> Layout:
             w, h = group_size(group)
             around = 2 * FRAME * is_framed(group)
             place = places[index]
-            place.width, place.height = max(place.width, w + around), max(place.height, h + around)
+            place.width = max(place.width, math.ceil(w + around))
+            place.height = max(place.height, math.ceil(h + around))
     wanted = [_edges(cells) for cells in stages]
     filled = [{cell.place for cell in cells} for cells in stages]
     links = _reduced(set().union(*wanted) | _series(wanted, filled), wanted, filled)
     columns = _columns(links, stages, places)
     source = _source(stages, places, links, columns)
     layout = Layout(0, 0, {}, [], columns, source)
-    _read(graphviz.Source(source).pipe(format="plain", encoding="utf-8"), places, layout)
+    _read(graphviz.Source(source).pipe(format="plain", encoding="utf-8", quiet=True), places, layout)
     layout.routes = [
-        {edge: [edge] if edge in links else _through(links, full, *edge) or [edge] for edge in sorted(want)}
+        {edge: [edge] if edge in links else _through(links, full, *edge) for edge in sorted(want)}
         for want, full in zip(wanted, filled, strict=True)
     ]
     return layout
@@ -123,12 +125,13 @@ def _series(wanted: list[set[Link]], filled: list[set[int]]) -> set[Link]:
 
 def _reduced(links: set[Link], wanted: list[set[Link]], filled: list[set[int]]) -> set[Link]:
     """`links` without those that every stage which has them can run through places that are empty there."""
+    dropped: set[Link] = set()
     for link in sorted(links):
-        rest = links - {link}
-        if link[0] != link[1] and all(
-            link not in want or _through(rest, full, *link) for want, full in zip(wanted, filled, strict=True)
-        ):
-            links = rest
+        if link[0] == link[1]:
+            continue
+        rest, gone = links - {link}, dropped | {link}
+        if all(_through(rest, full, *e) for want, full in zip(wanted, filled, strict=True) for e in want & gone):
+            links, dropped = rest, gone
     return links
 
 
@@ -164,11 +167,16 @@ def _columns(links: set[Link], stages: list[list[Cell]], places: list[Place]) ->
     no_input = {cell.place for cells in stages for cell in cells if cell.role in ON_EDGE and not cell.reads}
     while found := {i for i in on_line - state if before[i] <= state and (before[i] or i in no_input)}:
         state |= found
+
+    def fits(member: int) -> bool:
+        """Whether it and all that leads to it have one reader."""
+        alone = member in state and [places[reader].kind in ("op", "edge") for reader in after[member]] == [True]
+        return alone and all(map(fits, before[member]))
+
     columns: dict[int, list[int]] = {}
-    for member in sorted(state, key=lambda i: (min((pos for _, pos in places[i].readers), default=0), i)):
-        reader = next(iter(after[member]), member)
-        if len(after[member]) == 1 and before[member] <= state and places[reader].kind in ("op", "edge"):
-            columns.setdefault(reader, []).append(member)
+    for member in sorted(state, key=lambda i: (min((position for _, position in places[i].readers), default=0), i)):
+        if fits(member):
+            columns.setdefault(min(after[member]), []).append(member)
     return columns
 
 
@@ -201,22 +209,27 @@ def _source(stages: list[list[Cell]], places: list[Place], links: set[Link], col
         return ", ".join(dict.fromkeys(cell.name for cells in stages for cell in cells if cell.place == index))
 
     for index, place in enumerate(places):
-        if index not in stacked:
-            box(f"p{index}", place.width, place.height, tooltip(index))
-    outputs = [index for index, place in enumerate(places) if place.kind == "output"]
-    with graph.subgraph(graph_attr={"rank": "sink"}) as bottom:
-        for index in outputs:
-            bottom.node(f"p{index}")
-    for reader in sorted(columns.keys() - stacked):
-        w, h = _column_size(columns[reader], places, columns)
-        box(f"c{reader}", w + _AISLE, h, f"column of {tooltip(reader)}")
-        with graph.subgraph(graph_attr={"rank": "same"}) as row:
-            row.edge(f"c{reader}", f"p{reader}")
-    for a, b in sorted(links):
-        if a in stacked:
+        if index in stacked:
             continue
-        ports = {} if a == b else {"tailport": "s", "headport": "n", "weight": "8" if (a, b) in spine else "1"}
-        graph.edge(f"p{a}", f"p{b}", **ports)
+        names = dict.fromkeys(cell.name for cells in stages for cell in cells if cell.place == index)
+        attributes = {"tooltip": graphviz.escape(", ".join(names))}
+        if index in columns:  # one node, so that nothing comes between; lines end at the reader's part
+            beside = _column_size(columns[index], places, columns)[0] + _AISLE + _GAP_X
+            height = _member_size(index, places, columns)[1]
+            parts = f'<td width="{beside:.0f}"></td><td port="o" width="{place.width:.0f}" height="{height:.0f}"></td>'
+            attributes["label"] = f'<<table border="0" cellspacing="0" cellpadding="0"><tr>{parts}</tr></table>>'
+        w, h = _member_size(index, places, columns)
+        graph.node(f"p{index}", width=f"{w / _INCH:.4f}", height=f"{h / _INCH:.4f}", **attributes)
+    with graph.subgraph(graph_attr={"rank": "sink"}) as bottom:
+        for index, place in enumerate(places):
+            if place.kind == "output":
+                bottom.node(f"p{index}")
+    for a, b in sorted(links):
+        if a == b:
+            graph.edge(f"p{a}", f"p{b}")
+        elif a not in stacked:
+            ports = {"tailport": "o:s" if a in columns else "s", "headport": "o:n" if b in columns else "n"}
+            graph.edge(f"p{a}", f"p{b}", weight="8" if (a, b) in spine else "1", **ports)
     return graph.source
 
 
@@ -244,13 +257,14 @@ def _read(plain: str, places: list[Place], layout: Layout) -> None:
             x, y = float(row[column]), float(row[column + 1])
             return round(x * _INCH + MARGIN, 1), round(layout.height - MARGIN - y * _INCH, 1)
 
-        if row[0] == "node" and row[1].startswith("p"):
-            place = places[int(row[1][1:])]
-            place.x, place.y = point(2)
-        elif row[0] == "node":
+        if row[0] == "node":
+            index = int(row[1][1:])
             (x, y), w = point(2), float(row[4]) * _INCH
-            _fill_column(layout.columns[int(row[1][1:])], x + w / 2 - _AISLE, y, places, layout.columns)
-        elif row[0] == "edge" and row[1].startswith("p"):
+            place, columns = places[index], layout.columns
+            place.x, place.y = round(x + (w - place.width) / 2, 1), y
+            if index in columns:
+                _fill_column(columns[index], place.x - place.width / 2 - _GAP_X - _AISLE, y, places, columns)
+        elif row[0] == "edge":
             layout.curves[int(row[1][1:]), int(row[2][1:])] = [point(4 + 2 * i) for i in range(int(row[3]))]
 
 

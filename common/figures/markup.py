@@ -25,6 +25,11 @@ def code_spans(text: str) -> str:
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", esc(text))
 
 
+def bare(text: str) -> str:
+    """Without the `backticks` that mark code."""
+    return re.sub(r"`([^`]+)`", r"\1", plain(text))
+
+
 def json_block(data: Any) -> str:
     """A ``<script type="application/json">``; no value can end it early."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))

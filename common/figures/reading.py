@@ -48,9 +48,12 @@ class _Reader:
         self.names: dict[Node, str] = {}
         taken: set[str] = set()
         for node in gm.graph.nodes:  # fx keeps names unique, but an assignment to node.name does not
-            name, number = plain(node.name), 2
+            if is_guard(node):
+                continue
+            plain_name = name = plain(node.name) or "?"
+            number = 2
             while name in taken:
-                name, number = f"{plain(node.name)} ({number})", number + 1
+                name, number = f"{plain_name} ({number})", number + 1
             self.names[node] = name
             taken.add(name)
 
@@ -61,7 +64,7 @@ class _Reader:
             name=name,
             role=self._role(node),
             title=short_title(name, self._callee(node)),
-            reads=[(self.names[r], i) for i, r in enumerate(read) if r not in self.folded and not is_guard(r)],
+            reads=[(self.names[r], i) for i, r in enumerate(read) if r in self.names and r not in self.folded],
             value=self._value(node),
         )
         cell.details = {
@@ -69,7 +72,7 @@ class _Reader:
             "target": target_text(node),
             "args": cut(", ".join(argument_text(a) for a in node.args)),
             "kwargs": cut(", ".join(f"{k}={argument_text(a)}" for k, a in node.kwargs.items())),
-            "users": ", ".join(self.names[u] for u in node.users if not is_guard(u)),
+            "users": ", ".join(self._name(u) for u in node.users if not is_guard(u)),
         }
         params = [label_of_param(r) for r in read if r in self.folded]
         getattr(self, f"_fill_{cell.role}")(node, cell, params)
@@ -159,7 +162,11 @@ class _Reader:
 
     def _argument(self, node: Node) -> str:
         """How a node in the arguments stands in the text twin: its name, or ``‹conv_weight›`` for a folded get_attr."""
-        return label_of_param(node, in_full=True) if node in self.folded else self.names[node]
+        return label_of_param(node, in_full=True) if node in self.folded else self._name(node)
+
+    def _name(self, node: Node) -> str:
+        """The node's name in the figure; of a node that is not in this graph, which lint() would refuse, its own."""
+        return self.names.get(node, plain(node.name))
 
     def _role(self, node: Node) -> str:
         if node.op in ("placeholder", "output"):
@@ -200,7 +207,7 @@ class _Reader:
     def _tokens(self, value: Any) -> Hashable:
         """An argument as a comparable value: nodes become ("node", name) or ("param", target)."""
         if isinstance(value, Node):
-            return ("param", str(value.target)) if value in self.folded else ("node", self.names[value])
+            return ("param", str(value.target)) if value in self.folded else ("node", self._name(value))
         if isinstance(value, dict):
             return tuple((key, self._tokens(item)) for key, item in value.items())
         if isinstance(value, (list, tuple)):

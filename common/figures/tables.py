@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from common.figures.markup import code_spans, esc, stand_alone
+from common.figures.markup import bare, code_spans, esc, stand_alone
 from common.figures.text import columns, plain
 from common.figures.words import WORDS, language_of
 
@@ -52,7 +52,7 @@ class Table:
         caption = f"<caption>{code_spans(self.title)}</caption>\n" if self.title else ""
         label = self.title or f"{words.table}: {', '.join(self.headers)}"
         return (
-            f'<div class="fx-table" id="{esc(id)}" tabindex="0" role="region" aria-label="{esc(_bare(label))}">\n'
+            f'<div class="fx-table" id="{esc(id)}" tabindex="0" role="region" aria-label="{esc(bare(label))}">\n'
             f'<table class="fx-grid">\n{caption}<thead>\n<tr>{head}</tr>\n</thead>\n'
             f"<tbody>\n{body}\n</tbody>\n</table>\n</div>"
         )
@@ -60,14 +60,14 @@ class Table:
     @property
     def text(self) -> str:
         """Title, headers and rows in aligned columns; a CJK character counts as two."""
-        grid = [[_bare(cell) for cell in row] for row in (self.headers, *self.rows)]
+        grid = [[bare(cell) for cell in row] for row in (self.headers, *self.rows)]
         widths = [max(columns(row[i]) for row in grid) for i in range(len(self.headers))]
         grid.insert(1, ["─" * width for width in widths])
         lines = [
             "  ".join(cell + " " * (width - columns(cell)) for cell, width in zip(row, widths, strict=True)).rstrip()
             for row in grid
         ]
-        return "\n".join([_bare(self.title)] * bool(self.title) + lines)
+        return "\n".join([bare(self.title)] * bool(self.title) + lines)
 
     def _repr_html_(self) -> str:
         """The table for Jupyter: stands alone, in its own light style."""
@@ -79,8 +79,3 @@ class Table:
 
 def _cell(value: Any) -> str:
     return "" if value is None else plain(value)
-
-
-def _bare(text: str) -> str:
-    """Without the backticks that mark code."""
-    return re.sub(r"`([^`]+)`", r"\1", text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from common.figures.cells import Cell
+from common.figures.markup import bare
 from common.figures.words import Words
 
 SIGNS = {"new": "+", "gone": "−", "changed": "△"}
@@ -13,7 +14,7 @@ SIGNS = {"new": "+", "gone": "−", "changed": "△"}
 def heading(number: int, label: str, cells: list[Cell], words: Words) -> str:
     """``[2] prepared  +3 new  △1 changed``."""
     counts = [f"{SIGNS[mark]}{n} {getattr(words, mark)}" for mark, n in count_marks(cells)]
-    return "  ".join([f"[{number}] {label}", *counts])
+    return "  ".join([f"[{number}] {bare(label)}".rstrip(), *counts])
 
 
 def count_marks(cells: list[Cell]) -> list[tuple[str, int]]:

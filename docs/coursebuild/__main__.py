@@ -18,16 +18,22 @@ from coursebuild.project import LANGUAGES, Project, find_root
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="coursebuild", description=__doc__)
-    parser.add_argument("--root", type=Path, default=find_root(), help="the project (default: the one this package is in)")
+    parser.add_argument(
+        "--root", type=Path, default=find_root(), help="the project (default: the one this package is in)"
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     one = commands.add_parser("build", help="run what changed, render both languages into site/")
     one.add_argument("--site", type=Path, help="the folder to write (default: site/)")
     one.add_argument("--jobs", type=int, help="chapters run side by side (default: one a core)")
-    one.add_argument("--seconds", type=float, default=SECONDS, help="when a chapter counts as hanging (default: %(default)g)")
+    one.add_argument(
+        "--seconds", type=float, default=SECONDS, help="when a chapter counts as hanging (default: %(default)g)"
+    )
     two = commands.add_parser("serve", help="build, serve, and build again at every change")
     two.add_argument("--port", type=int, default=8000)
     commands.add_parser("check", help="check the sources without running them")
-    commands.add_parser("golden", help="after review: record what the chapters show today, and the site's new addresses")
+    commands.add_parser(
+        "golden", help="after review: record what the chapters show today, and the site's new addresses"
+    )
     three = commands.add_parser("restamp", help="after review: say that the English follows today's Chinese")
     three.add_argument("paths", nargs="*", type=Path, help="English files (default: all)")
     options = parser.parse_args()
@@ -93,7 +99,9 @@ def serve(project: Project, port: int) -> int:
     if not ok and not site.exists():
         return 1
     watch = [project.root / name for name in ("examples", "common", "docs", "mkdocs.yml", "mkdocs.en.yml")]
-    ignored = [project.root / "docs" / language / module for language in LANGUAGES for module in project.modules(language)]
+    ignored = [
+        project.root / "docs" / language / module for language in LANGUAGES for module in project.modules(language)
+    ]
     run_server(site, watch, rebuild, port=port, ignored=ignored, base_path=Info.load(project.root).base_path)
     return 0
 

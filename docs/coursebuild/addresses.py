@@ -15,6 +15,7 @@ from lxml import html as lxml_html
 from coursebuild.problems import BuildError, Problem
 from coursebuild.project import LANGUAGES
 
+HEAD = "# Every address ever published, below /zh-TW/ and /en/. Written by `make golden`; no line is ever removed.\n"
 LIST, REDIRECTS = "docs/addresses.txt", "docs/redirects.yml"
 HEADINGS = {"h1", "h2", "h3", "h4", "h5", "h6"}
 
@@ -32,8 +33,16 @@ def of_site(site: Path, language: str) -> set[str]:
         for article in tree.iter("article"):
             for element in article.iter("h1", "h2", "h3", "h4", "h5", "h6", "figure", "div", "li"):
                 own = element.get("id")
-                if own and (element.tag in HEADINGS or element.tag == "figure" or element.tag == "li"
-                            or "fx-table" in (element.get("class") or "")) and not inside_figure(element):
+                if (
+                    own
+                    and (
+                        element.tag in HEADINGS
+                        or element.tag == "figure"
+                        or element.tag == "li"
+                        or "fx-table" in (element.get("class") or "")
+                    )
+                    and not inside_figure(element)
+                ):
                     found.add(f"{page}#{own}")
     return found
 
@@ -46,7 +55,11 @@ def inside_figure(element) -> bool:
 def published(root: Path) -> list[str]:
     """The addresses of the list, in its order."""
     path = root / LIST
-    return [line for line in path.read_text(encoding="utf-8").split("\n") if line and not line.startswith("# ")] if path.exists() else []
+    return (
+        [line for line in path.read_text(encoding="utf-8").split("\n") if line and not line.startswith("# ")]
+        if path.exists()
+        else []
+    )
 
 
 def redirects(root: Path) -> dict[str, str]:
@@ -56,7 +69,9 @@ def redirects(root: Path) -> dict[str, str]:
         return {}
     found = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
     if not isinstance(found, dict) or not all(isinstance(k, str) and isinstance(v, str) for k, v in found.items()):
-        raise BuildError([Problem(REDIRECTS, 1, "isn't a list of `old: new`", "write each as `m00/old/#id: m00/new/#id`")])
+        raise BuildError(
+            [Problem(REDIRECTS, 1, "isn't a list of `old: new`", "write each as `m00/old/#id: m00/new/#id`")]
+        )
     return found
 
 
@@ -70,13 +85,30 @@ def check(root: Path, site: Path) -> list[Problem]:
         for address in published(root):
             page = address.partition("#")[0]
             if address not in there and address not in moved and page not in moved:
-                problems.append(Problem(LIST, lines[address], f"{language}/{address} was published and is gone",
-                                        f"bring it back, or say in {REDIRECTS} where it went: `{address}: …`"))
+                problems.append(
+                    Problem(
+                        LIST,
+                        lines[address],
+                        f"{language}/{address} was published and is gone",
+                        f"bring it back, or say in {REDIRECTS} where it went: `{address}: …`",
+                    )
+                )
         for old, new in moved.items():
             if old in there:
-                problems.append(Problem(REDIRECTS, places.get(old, 1), f"{language}/{old} exists, so nothing is to be redirected", "remove the line"))
+                problems.append(
+                    Problem(
+                        REDIRECTS,
+                        places.get(old, 1),
+                        f"{language}/{old} exists, so nothing is to be redirected",
+                        "remove the line",
+                    )
+                )
             if new not in there:
-                problems.append(Problem(REDIRECTS, places.get(old, 1), f"{language}/{new} doesn't exist", "name an address that does"))
+                problems.append(
+                    Problem(
+                        REDIRECTS, places.get(old, 1), f"{language}/{new} doesn't exist", "name an address that does"
+                    )
+                )
     return problems
 
 
@@ -93,8 +125,7 @@ def record(root: Path, site: Path) -> list[str]:
     """Add the site's new addresses to the list; nothing is ever removed from it. Returns what was added."""
     new = unlisted(root, site)
     if new:
-        head = "# Every address that was ever published, below /zh-TW/ and /en/. Written by `make golden`; no line is ever removed.\n"
-        (root / LIST).write_text(head + "\n".join(sorted({*published(root), *new})) + "\n", encoding="utf-8")
+        (root / LIST).write_text(HEAD + "\n".join(sorted({*published(root), *new})) + "\n", encoding="utf-8")
     return new
 
 
@@ -105,13 +136,22 @@ def write_redirects(root: Path, site: Path, base_path: str) -> None:
         home = f"{base_path}{language}/"
         for page in sorted({old.partition("#")[0] for old in moved}):
             file = site / language / page / "index.html"
-            ids = {old.partition("#")[2]: home + new for old, new in moved.items() if old.partition("#")[0] == page and "#" in old}
+            ids = {
+                old.partition("#")[2]: home + new
+                for old, new in moved.items()
+                if old.partition("#")[0] == page and "#" in old
+            }
             if file.exists():
                 same = {i: new.partition("#")[2] for i, new in ids.items() if new.partition("#")[0] == home + page}
                 other = {i: new for i, new in ids.items() if i not in same}
                 text = file.read_text(encoding="utf-8")
                 for old, new in same.items():  # an empty place before the new one: works without a script
-                    text = re.sub(rf'(<[a-z0-9]+ [^>]*?id="{re.escape(new)}")', rf'<span id="{html.escape(old)}"></span>\1', text, count=1)
+                    text = re.sub(
+                        rf'(<[a-z0-9]+ [^>]*?id="{re.escape(new)}")',
+                        rf'<span id="{html.escape(old)}"></span>\1',
+                        text,
+                        count=1,
+                    )
                 if other:
                     text = text.replace("</head>", f"<script>{_script(other, '')}</script></head>", 1)
                 file.write_text(text, encoding="utf-8")
@@ -131,23 +171,36 @@ def forward(target: str, ids: dict[str, str], language: str) -> str:
     """A page that sends its reader on and keeps the fragment; without a script, after a moment and without it."""
     words = {"zh-TW": "這一頁搬到", "en": "This page has moved to"}[language]
     safe = html.escape(target, quote=True)
-    return (f'<!doctype html><html lang="{language}"><head><meta charset="utf-8"><meta name="redirect" content="{safe}">'
-            f'<meta name="robots" content="noindex"><title>{words}</title>'
-            f"<script>{_script(ids, target)}</script>"
-            f'<noscript><meta http-equiv="refresh" content="0;url={safe}"></noscript></head>'
-            f'<body><p>{words} <a href="{safe}">{safe}</a></p></body></html>\n')
+    return (
+        f'<!doctype html><html lang="{language}"><head><meta charset="utf-8"><meta name="redirect" content="{safe}">'
+        f'<meta name="robots" content="noindex"><title>{words}</title>'
+        f"<script>{_script(ids, target)}</script>"
+        f'<noscript><meta http-equiv="refresh" content="0;url={safe}"></noscript></head>'
+        f'<body><p>{words} <a href="{safe}">{safe}</a></p></body></html>\n'
+    )
 
 
 def write_short_links(site: Path, base_path: str, pages: dict[str, str]) -> None:
-    """`/m00-1/` and the like: each leads to the page in the reader's language and keeps the fragment. `pages`: short name
-    → address below a language's folder."""
+    """`/m00-1/` and the like: each leads to the page in the reader's language and keeps the fragment.
+
+    `pages`: short name → address below a language's folder."""
     for name, page in pages.items():
         where = {language: f"{base_path}{language}/{page}" for language in LANGUAGES}
-        links = "".join(f'<p lang="{language}"><a href="{html.escape(url)}">{html.escape(url)}</a></p>' for language, url in where.items())
-        script = (f"(()=>{{const to={json.dumps(where)};const zh=(navigator.languages||[navigator.language]).find(l=>/^(zh|en)/i.test(l));"
-                  f'location.replace(to[/^zh/i.test(zh||"")?"{LANGUAGES[0]}":"en"]+location.hash)}})()')
+        links = "".join(
+            f'<p lang="{language}"><a href="{html.escape(url)}">{html.escape(url)}</a></p>'
+            for language, url in where.items()
+        )
+        script = (
+            f"(()=>{{const to={json.dumps(where)};"
+            "const zh=(navigator.languages||[navigator.language]).find(l=>/^(zh|en)/i.test(l));"
+            f'location.replace(to[/^zh/i.test(zh||"")?"{LANGUAGES[0]}":"en"]+location.hash)}})()'
+        )
         file = site / name / "index.html"
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(f'<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-                        f'<meta name="robots" content="noindex"><title>{name.upper()}</title><link rel="icon" href="data:,">'
-                        f"<script>{script}</script></head><body>{links}</body></html>\n", encoding="utf-8")
+        file.write_text(
+            f'<!doctype html><html lang="en"><head><meta charset="utf-8">'
+            '<meta name="viewport" content="width=device-width">'
+            f'<meta name="robots" content="noindex"><title>{name.upper()}</title><link rel="icon" href="data:,">'
+            f"<script>{script}</script></head><body>{links}</body></html>\n",
+            encoding="utf-8",
+        )

@@ -53,11 +53,23 @@ def preflight() -> None:
     """What every build needs, said before anything runs."""
     problems = []
     if sys.flags.optimize:
-        problems.append(Problem("docs/coursebuild/build.py", 1, "Python runs with -O or PYTHONOPTIMIZE, which removes every assert",
-                                "run it without: a build that checks nothing must not publish"))
+        problems.append(
+            Problem(
+                "docs/coursebuild/build.py",
+                1,
+                "Python runs with -O or PYTHONOPTIMIZE, which removes every assert",
+                "run it without: a build that checks nothing must not publish",
+            )
+        )
     if not shutil.which("dot"):
-        problems.append(Problem("docs/coursebuild/build.py", 1, "there is no `dot` on the PATH, so no figure can be drawn",
-                                "install Graphviz: apt-get install graphviz, or brew install graphviz"))
+        problems.append(
+            Problem(
+                "docs/coursebuild/build.py",
+                1,
+                "there is no `dot` on the PATH, so no figure can be drawn",
+                "install Graphviz: apt-get install graphviz, or brew install graphviz",
+            )
+        )
     if problems:
         raise BuildError(problems)
 
@@ -86,7 +98,13 @@ def _sweep(project: Project) -> None:
 def check_sources(project: Project, course: Course) -> list[Problem]:
     """Everything that can be said of the sources without running them."""
     root = project.root
-    problems = course.check() + pairs.find(root / "examples") + lint.check_all(root) + pairs.check_all(root) + stamps.check_all(root)
+    problems = (
+        course.check()
+        + pairs.find(root / "examples")
+        + lint.check_all(root)
+        + pairs.check_all(root)
+        + stamps.check_all(root)
+    )
     return list(dict.fromkeys(problems))  # what can't be read is said once, not by each check
 
 
@@ -106,8 +124,13 @@ def _build(project: Project, site: Path, jobs: int | None, seconds: float, summa
         raise BuildError(problems)
     start = time.monotonic()
     sha, epoch = commit(project.root)
-    info = Info(*configured(), commit=_clean(project, sha), epoch=epoch, versions=versions(),
-                wheel=wheel.build(project.root, epoch).name)
+    info = Info(
+        *configured(),
+        commit=_clean(project, sha),
+        epoch=epoch,
+        versions=versions(),
+        wheel=wheel.build(project.root, epoch).name,
+    )
     info.save(project.root)
     for language in LANGUAGES:
         layout.lay_out(project, language, {c: r for c, r in results.items() if c.language == language}, course, info)
@@ -124,11 +147,19 @@ def _build(project: Project, site: Path, jobs: int | None, seconds: float, summa
     print(f"rendered and checked both languages in {time.monotonic() - start:.1f} s", flush=True)
 
 
-def execute(project: Project, chapters: list[Chapter], stale: list[Chapter], cache: Cache, jobs: int | None,
-            seconds: float, summary: Summary) -> dict[Chapter, Path]:
+def execute(
+    project: Project,
+    chapters: list[Chapter],
+    stale: list[Chapter],
+    cache: Cache,
+    jobs: int | None,
+    seconds: float,
+    summary: Summary,
+) -> dict[Chapter, Path]:
     """The result folders of all chapters; those of `stale` are run first."""
     summary.cached = len(chapters) - len(stale)
     with Progress(len(stale)) as progress:
+
         def report(chapter: Chapter, took: float, problems: list[Problem]) -> None:
             summary.run += 1
             summary.failed += bool(problems)
@@ -140,7 +171,9 @@ def execute(project: Project, chapters: list[Chapter], stale: list[Chapter], cac
     found = {chapter: cache.find(chapter) for chapter in chapters}
     moved = [chapter for chapter, folder in found.items() if folder is None]
     if moved:
-        raise BuildError([Problem(str(c), 1, "the script or common/ changed while the build ran", "build again") for c in moved])
+        raise BuildError(
+            [Problem(str(c), 1, "the script or common/ changed while the build ran", "build again") for c in moved]
+        )
     return found
 
 
@@ -160,5 +193,7 @@ def _clean(project: Project, sha: str) -> str:
     """The commit, or "" if the tree that is built differs from it: a page must not name a source that isn't its own."""
     if not sha:
         return ""
-    status = subprocess.run(["git", "status", "--porcelain", "--untracked-files=no"], cwd=project.root, capture_output=True, text=True)
+    status = subprocess.run(
+        ["git", "status", "--porcelain", "--untracked-files=no"], cwd=project.root, capture_output=True, text=True
+    )
     return sha if status.returncode == 0 and not status.stdout.strip() else ""

@@ -10,25 +10,49 @@ from jinja2 import Environment
 from coursebuild import links
 from coursebuild.course import Course, Entry
 from coursebuild.info import Info
-from coursebuild.project import Project
+from coursebuild.project import LABS, Project
 
 NAMES = {"zh-TW": "繁體中文", "en": "English"}
 WORDS = {
     "zh-TW": {
-        "home": "首頁", "lab": "實作", "appendix": "附錄", "planned": "尚未寫完", "table": "表格",
-        "columns": ["章", "assert", "表", "圖", "輸出雜湊"], "total": "合計", "versions": "執行時的版本：", "stop": "。",
-        "colab": "在 Colab 開啟", "script": "下載程式（.py）", "notebook": "下載 notebook（.ipynb，含輸出）",
-        "bundle": "全部程式（.zip）", "edit": "看原始檔",
-        "ledger": "本頁由建置程式執行：{asserts} 個斷言全部成立，{tables} 張表、{figures} 張圖都是當場算出來的。{versions}。",
-        "commit": "原始碼版本", "wrong": "發現哪裡不對？",
+        "home": "首頁",
+        "lab": "實作",
+        "appendix": "附錄",
+        "planned": "尚未寫完",
+        "table": "表格",
+        "columns": ["章", "assert", "表", "圖", "輸出雜湊"],
+        "total": "合計",
+        "versions": "執行時的版本：",
+        "stop": "。",
+        "colab": "在 Colab 開啟",
+        "script": "下載程式（.py）",
+        "notebook": "下載 notebook（.ipynb，含輸出）",
+        "bundle": "全部程式（.zip）",
+        "lab-notebook": "下載 notebook（.ipynb）",
+        "edit": "看原始檔",
+        "ledger": "本頁由建置程式執行：{asserts} 個 assert 全部成立；{tables} 張表、{figures} 張圖。{versions}。",
+        "commit": "原始碼版本",
+        "wrong": "發現哪裡不對？",
     },
     "en": {
-        "home": "Home", "lab": "Lab", "appendix": "Appendix", "planned": "not written yet", "table": "Table",
-        "columns": ["chapter", "asserts", "tables", "figures", "output hash"], "total": "total", "versions": "Run with ", "stop": ".",
-        "colab": "Open in Colab", "script": "Script (.py)", "notebook": "Notebook (.ipynb, with outputs)",
-        "bundle": "All scripts (.zip)", "edit": "Source",
-        "ledger": "The build ran this page: {asserts} assertions hold; {tables} tables and {figures} figures were computed. {versions}.",
-        "commit": "source commit", "wrong": "Is something wrong here?",
+        "home": "Home",
+        "lab": "Lab",
+        "appendix": "Appendix",
+        "planned": "not written yet",
+        "table": "Table",
+        "columns": ["chapter", "asserts", "tables", "figures", "output hash"],
+        "total": "total",
+        "versions": "Run with ",
+        "stop": ".",
+        "colab": "Open in Colab",
+        "script": "Script (.py)",
+        "notebook": "Notebook (.ipynb, with outputs)",
+        "bundle": "All scripts (.zip)",
+        "lab-notebook": "Notebook (.ipynb)",
+        "edit": "Source",
+        "ledger": "The build ran this page: {asserts} assertions hold; {tables} tables, {figures} figures. {versions}.",
+        "commit": "source commit",
+        "wrong": "Is something wrong here?",
     },
 }
 HAND_WRITTEN = ("glossary.md", "about.md")  # in the appendix of the navigation, where they exist
@@ -50,7 +74,11 @@ def navigation(course: Course, language: str, docs: Path) -> list:
 
 def _nav_title(entry, language: str) -> str:
     if entry.kind == "lab":
-        return f"{WORDS[language]['lab']}：{entry.title[language]}" if language == "zh-TW" else f"Lab: {entry.title[language]}"
+        return (
+            f"{WORDS[language]['lab']}：{entry.title[language]}"
+            if language == "zh-TW"
+            else f"Lab: {entry.title[language]}"
+        )
     return f"{entry.label} {entry.title[language]}".strip()
 
 
@@ -62,14 +90,19 @@ def source_of(page: str, language: str, project: Project) -> str:
     return f"docs/{language}/{page}"
 
 
-def fill(markdown: str, course: Course, language: str, page: str, info: Info, docs: Path, templates: Environment) -> str:
-    """Replace the markers of a page's source: the list of a module's chapters, the course map, the ledger, the figure of
-    the home page; and put the download bar and the ledger's line on a chapter."""
+def fill(
+    markdown: str, course: Course, language: str, page: str, info: Info, docs: Path, templates: Environment
+) -> str:
+    """Replace the markers of a page's source: a module's chapters, the course map, the ledger, the home page's figure;
+    and put the download bar and the ledger's line on a chapter."""
+
     def list_of(entries: list[Entry]) -> list[dict]:
         return [_listed(entry, course, language, page) for entry in entries]
 
     makers = {
-        "chapters": lambda: _template(templates, "chapters", language, entries=list_of(course.module_entries(posixpath.dirname(page)))),
+        "chapters": lambda: _template(
+            templates, "chapters", language, entries=list_of(course.module_entries(posixpath.dirname(page)))
+        ),
         "course-map": lambda: _template(templates, "course-map", language, modules=_modules(course, language, list_of)),
         "home-figure": lambda: _home_figure(docs),
         "ledger": lambda: _ledger(course, language, page, docs),
@@ -96,14 +129,23 @@ def _listed(entry: Entry, course: Course, language: str, page: str) -> dict:
     if course.exists(entry):
         url = posixpath.relpath(links.page_of(entry).rstrip("/"), links.address(page).rstrip("/") or ".") + "/"
     label = WORDS[language]["lab"] if entry.kind == "lab" else entry.label
-    return {"anchor": entry.anchor, "label": label, "title": entry.title[language], "goal": entry.goal.get(language, ""), "url": url}
+    return {
+        "anchor": entry.anchor,
+        "label": label,
+        "title": entry.title[language],
+        "goal": entry.goal.get(language, ""),
+        "url": url,
+    }
 
 
 def _modules(course: Course, language: str, list_of) -> list[dict]:
     """All modules with their chapters; the appendix is the last."""
     found = []
     for module in (entry for entry in course.entries if entry.kind == "module"):
-        found.append(list_of([module])[0] | {"anchor": f"map-{module.key}", "entries": list_of(course.module_entries(module.key))})
+        found.append(
+            list_of([module])[0]
+            | {"anchor": f"map-{module.key}", "entries": list_of(course.module_entries(module.key))}
+        )
     appendix = {"anchor": "appendix", "label": "", "title": WORDS[language]["appendix"], "goal": "", "url": ""}
     return [*found, appendix | {"entries": list_of(course.module_entries("appendix"))}]
 
@@ -119,7 +161,11 @@ def _ledger(course: Course, language: str, page: str, docs: Path) -> str:
             total = [a + b for a, b in zip(total, counts, strict=True)]
             versions = ledger["versions"]
             link = f"[{_nav_title(entry, language)}]({posixpath.relpath(entry.page, posixpath.dirname(page) or '.')})"
-            rows.append("| " + " | ".join([link.replace("|", "\\|"), *map(str, counts), f"`{ledger['outputs_sha256'][:12]}`"]) + " |")
+            rows.append(
+                "| "
+                + " | ".join([link.replace("|", "\\|"), *map(str, counts), f"`{ledger['outputs_sha256'][:12]}`"])
+                + " |"
+            )
     head = "| " + " | ".join(words["columns"]) + " |\n|---|--:|--:|--:|---|"
     last = f"| **{words['total']}** | " + " | ".join(f"**{n}**" for n in total) + " | |"
     names = ", ".join(f"{name} {number}" for name, number in versions.items())
@@ -129,22 +175,42 @@ def _ledger(course: Course, language: str, page: str, docs: Path) -> str:
 def _home_figure(docs: Path) -> str:
     """The first figure of M00-1, taken from its page: the home page shows what the course really draws."""
     path = docs / "m00" / "m00_1_export_and_aten.md"
-    found = re.search(r'<figure class="[^"]*\bfx\b.*?</figure>', path.read_text(encoding="utf-8"), re.S) if path.exists() else None
+    found = (
+        re.search(r'<figure class="[^"]*\bfx\b.*?</figure>', path.read_text(encoding="utf-8"), re.S)
+        if path.exists()
+        else None
+    )
     return re.sub(r"(?<=[\"# ])a2-graph-module-", "home-", found[0]) if found else ""
 
 
 def _bar(stem: str, module: str, language: str, info: Info, page: str) -> str:
     """Colab badge and download links, above a chapter."""
     words = WORDS[language]
-    colab = info.colab_url(f"{language}/{module}/{stem}.ipynb")
     home = "../" * links.address(page).count("/")
-    items = [
-        f'<a class="pt2e-colab" href="{colab}">{words["colab"]}</a>',
-        f'<a href="../{stem}.py" download>{words["script"]}</a>',
-        f'<a href="../{stem}.ipynb" download>{words["notebook"]}</a>',
-        f'<a href="{home}downloads/pt2e-graph-by-graph-{language}.zip" download>{words["bundle"]}</a>',
-    ]
-    return f'<p class="pt2e-bar">{" ".join(items)}</p>\n'
+    return (
+        _links(
+            [
+                (info.colab_url(f"{language}/{module}/{stem}.ipynb"), words["colab"]),
+                (f"../{stem}.py", words["script"]),
+                (f"../{stem}.ipynb", words["notebook"]),
+                (f"{home}downloads/pt2e-graph-by-graph-{language}.zip", words["bundle"]),
+            ]
+        )
+        + "\n"
+    )
+
+
+def lab_bar(name: str, language: str, info: Info) -> str:
+    """Colab badge and download link, above the lab in the notebook `name`."""
+    words, stem = WORDS[language], Path(name).stem
+    return _links([(info.colab_url(f"{language}/{LABS}/{stem}/{name}"), words["colab"]), (name, words["lab-notebook"])])
+
+
+def _links(items: list[tuple[str, str]]) -> str:
+    """The bar: the first link opens Colab, the others are downloads."""
+    kinds = [' class="pt2e-colab"'] + [" download"] * (len(items) - 1)
+    made = [f'<a href="{url}"{kind}>{text}</a>' for (url, text), kind in zip(items, kinds, strict=True)]
+    return f'<p class="pt2e-bar">{" ".join(made)}</p>'
 
 
 def _foot(docs: Path, page: str, language: str, info: Info) -> str:

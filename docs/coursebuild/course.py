@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 import yaml
 
@@ -48,12 +47,22 @@ class Course:
             self.entries = list(self._entries())
         except (OSError, yaml.YAMLError, KeyError, TypeError) as error:
             line = getattr(getattr(error, "problem_mark", None), "line", 0) + 1
-            raise BuildError([Problem(FILE, line, f"can't be read: {type(error).__name__}: {error}",
-                                      "see CONTRIBUTING.md for its form")]) from None
+            raise BuildError(
+                [
+                    Problem(
+                        FILE,
+                        line,
+                        f"can't be read: {type(error).__name__}: {error}",
+                        "see CONTRIBUTING.md for its form",
+                    )
+                ]
+            ) from None
 
     def _entries(self):
         for module in self.data["modules"]:
-            yield Entry(module["id"], "module", module["id"], module["id"].upper(), module["title"], module.get("goal", {}))
+            yield Entry(
+                module["id"], "module", module["id"], module["id"].upper(), module["title"], module.get("goal", {})
+            )
             for item in module["chapters"]:
                 yield Entry(item["stem"], "chapter", module["id"], item["label"], item["title"], item["goal"])
             if lab := module.get("lab"):
@@ -90,14 +99,27 @@ class Course:
         for chapter in self.project.chapters():
             entry = self.by_key.get(chapter.stem)
             if entry is None or entry.module != chapter.module:
-                problems.append(Problem(str(chapter), 1, f"{FILE} has no chapter {chapter.stem} in {chapter.module}",
-                                        f"add it to {FILE}, or correct the file's name or folder"))
+                problems.append(
+                    Problem(
+                        str(chapter),
+                        1,
+                        f"{FILE} has no chapter {chapter.stem} in {chapter.module}",
+                        f"add it to {FILE}, or correct the file's name or folder",
+                    )
+                )
                 continue
             source = (self.project.root / chapter.source).read_text(encoding="utf-8")
-            wanted = f"# {entry.label} | {entry.title[chapter.language]}" if entry.label else f"# {entry.title[chapter.language]}"
+            wanted = (
+                f"# {entry.label} | {entry.title[chapter.language]}"
+                if entry.label
+                else f"# {entry.title[chapter.language]}"
+            )
             if wanted not in source.split("\n"):
                 at = next((i for i, line in enumerate(source.split("\n"), 1) if "# " in line), 1)
                 line = text[: text.index(entry.key)].count("\n") + 1
-                problems.append(Problem(str(chapter), at, f"its title isn't the one in {FILE}:{line}: {wanted}",
-                                        "make both the same"))
+                problems.append(
+                    Problem(
+                        str(chapter), at, f"its title isn't the one in {FILE}:{line}: {wanted}", "make both the same"
+                    )
+                )
         return problems

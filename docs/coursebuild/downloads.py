@@ -30,7 +30,7 @@ def free(markdown: str, resolve: Resolve) -> str:
     """
     parts, position = [], 0
     for fence in FENCED.finditer(markdown):
-        parts += [_free(markdown[position:fence.start()], resolve), fence[0]]
+        parts += [_free(markdown[position : fence.start()], resolve), fence[0]]
         position = fence.end()
     return "".join([*parts, _free(markdown[position:], resolve)])
 
@@ -50,8 +50,9 @@ def _quote(box: re.Match) -> str:
 
 def script(source: str, language: str, info: Info, page: str, resolve: Resolve) -> str:
     """The chapter's script for download. `page`: the address of its page."""
-    head = WORDS[language]["py_head"].format(torch=_plain(info, "torch"), torchao=_plain(info, "torchao"),
-                                             wheel=info.wheel_url, page=page)
+    head = WORDS[language]["py_head"].format(
+        torch=_plain(info, "torch"), torchao=_plain(info, "torchao"), wheel=info.wheel_url, page=page
+    )
     text = stamps.strip(source)
     start = text.index('"""') + 3
     end = text.index('"""', start)
@@ -69,7 +70,7 @@ def _comment(text: str) -> str:
 
 
 def notebook(source: str, language: str, info: Info, page: str, resolve: Resolve) -> str:
-    """The chapter's notebook for download, with an installing first cell; `source`: the notebook of the cached result."""
+    """The chapter's notebook for download, with a first cell that installs; `source`: the cached result's."""
     book = nbformat.reads(source, as_version=4)
     book.cells.insert(1, install_cell(language, info))
     return _finish(book, language, page, resolve)
@@ -97,7 +98,9 @@ def _finish(book: nbformat.NotebookNode, language: str, page: str, resolve: Reso
 
 def install_cell(language: str, info: Info):
     """The cell that installs `common` from the site's own wheel and names what differs from the page's versions."""
-    code = WORDS[language]["install"].format(torch=_plain(info, "torch"), torchao=_plain(info, "torchao"), wheel=info.wheel_url)
+    code = WORDS[language]["install"].format(
+        torch=_plain(info, "torch"), torchao=_plain(info, "torchao"), wheel=info.wheel_url
+    )
     return nbformat.v4.new_code_cell(code, id=INSTALL, metadata={"tags": [INSTALL]})
 
 
@@ -120,4 +123,8 @@ def bundle(path: Path, files: dict[str, str], epoch: int) -> None:
 def ledger(result: Path, chapter: Chapter, info: Info) -> dict:
     """The chapter's line in the ledger, as it stands beside its page."""
     counts = json.loads((result / "ledger.json").read_text(encoding="utf-8"))
-    return {"chapter": chapter.stem, "language": chapter.language} | counts | {"versions": info.versions, "commit": info.commit}
+    return (
+        {"chapter": chapter.stem, "language": chapter.language}
+        | counts
+        | {"versions": info.versions, "commit": info.commit}
+    )

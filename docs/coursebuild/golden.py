@@ -2,6 +2,7 @@
 
 import difflib
 import json
+from itertools import zip_longest
 from pathlib import Path
 
 from coursebuild.problems import Problem
@@ -17,7 +18,9 @@ def path_of(chapter: Chapter) -> Path:
 
 def text_of(outputs: list[dict]) -> str:
     """Outputs (the `outputs.json` of a result) as text: prints and tables as shown, figures as text twin and DOT."""
-    return "\n".join(f"== {o['kind']} #{o['id']}{': ' + o['title'] if o.get('title') else ''}\n{_body(o)}\n" for o in outputs)
+    return "\n".join(
+        f"== {o['kind']} #{o['id']}{': ' + o['title'] if o.get('title') else ''}\n{_body(o)}\n" for o in outputs
+    )
 
 
 def _body(output: dict) -> str:
@@ -28,7 +31,9 @@ def _body(output: dict) -> str:
 
 def texts(results: dict[Chapter, Path]) -> dict[Path, str]:
     """Golden file → its content, for the result folders of chapters."""
-    return {path_of(c): text_of(json.loads((f / "outputs.json").read_text(encoding="utf-8"))) for c, f in results.items()}
+    return {
+        path_of(c): text_of(json.loads((f / "outputs.json").read_text(encoding="utf-8"))) for c, f in results.items()
+    }
 
 
 def compare(root: Path, wanted: dict[Path, str]) -> list[Problem]:
@@ -39,13 +44,26 @@ def compare(root: Path, wanted: dict[Path, str]) -> list[Problem]:
         kept = file.read_text(encoding="utf-8") if file.exists() else ""
         if kept != text:
             lines = difflib.unified_diff(kept.split("\n"), text.split("\n"), "recorded", "today", lineterm="", n=1)
-            at = next((i for i, (a, b) in enumerate(zip(kept.split("\n"), text.split("\n")), 1) if a != b), 1)
+            at = next((i for i, (a, b) in enumerate(zip_longest(kept.split("\n"), text.split("\n")), 1) if a != b), 1)
             what = "shows something else than was recorded" if file.exists() else "has no golden file yet"
-            problems.append(Problem(path.as_posix(), at, f"the chapter {what}",
-                                    "review it, then `make golden`:\n" + "\n".join(list(lines)[:60])))
+            problems.append(
+                Problem(
+                    path.as_posix(),
+                    at,
+                    f"the chapter {what}",
+                    "review it, then `make golden`:\n" + "\n".join(list(lines)[:60]),
+                )
+            )
     for file in sorted((root / FOLDER).rglob("*.txt")):
         if file.relative_to(root) not in wanted:
-            problems.append(Problem(file.relative_to(root).as_posix(), 1, "there is no such chapter any more", "`make golden` removes it"))
+            problems.append(
+                Problem(
+                    file.relative_to(root).as_posix(),
+                    1,
+                    "there is no such chapter any more",
+                    "`make golden` removes it",
+                )
+            )
     return problems
 
 

@@ -53,13 +53,16 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     global _state
     _state = state = _State(config)
     if state.language not in LANGUAGES:
-        raise PluginError(f"docs_dir must be docs/<language> with a language of {', '.join(LANGUAGES)}, not {config.docs_dir}")
+        raise PluginError(
+            f"docs_dir must be docs/<language> with a language of {', '.join(LANGUAGES)}, not {config.docs_dir}"
+        )
     config.site_url = f"{state.info.site_url}{state.language}/"
     config.nav = chrome.navigation(state.course, state.language, Path(config.docs_dir))
     config.extra["info"] = state.info
     config.extra["language"] = state.language
     config.extra["alternate"] = [
-        {"name": chrome.NAMES[language], "link": f"{state.info.base_path}{language}/", "lang": language} for language in LANGUAGES
+        {"name": chrome.NAMES[language], "link": f"{state.info.base_path}{language}/", "lang": language}
+        for language in LANGUAGES
     ]
     return config
 
@@ -96,7 +99,9 @@ def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files
         if item.level == 1:  # the table of contents leads to the title, too
             content = content.replace(f'href="#{item.id}"', f'href="#{TITLE_ID}"', 1)
             item.id = TITLE_ID
-    content = re.sub(r"<h1(?![^>]* id=)", f'<h1 id="{TITLE_ID}"', re.sub(r'(<h1[^>]*?) id="[^"]*"', r"\1", content, count=1), count=1)
+    content = re.sub(
+        r"<h1(?![^>]* id=)", f'<h1 id="{TITLE_ID}"', re.sub(r'(<h1[^>]*?) id="[^"]*"', r"\1", content, count=1), count=1
+    )
     label = chrome.WORDS[_now().language]["table"]
     wrap = f'<div class="md-typeset__scrollwrap" tabindex="0" role="region" aria-label="{label}">'
     return re.sub(r"<table>(?=\s*<thead>\s*<tr>\s*<th).*?</table>", lambda m: _wrapped(m, wrap), content, flags=re.S)
@@ -104,7 +109,7 @@ def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files
 
 def _wrapped(table: re.Match, wrap: str) -> str:
     """A table that Markdown made, in a wrapper; one of common.viz has its own."""
-    before = table.string[max(0, table.start() - 600):table.start()]
+    before = table.string[max(0, table.start() - 600) : table.start()]
     own = re.search(r'<div class="fx-table"[^>]*>\s*$', before)
     return table[0] if own else f"{wrap}{table[0]}</div>"
 
@@ -115,12 +120,19 @@ def _lab(content: str, page: Page, config: MkDocsConfig) -> str:
     permalink = config.mdx_configs["toc"]["permalink_title"]
     content, tokens = lab_page.page(content, book, f"docs/{state.language}/{uri}", state.language, permalink)
     page.toc = get_toc(tokens)
+    page.present_anchor_ids = set(re.findall(r' id="([^"]+)"', content))  # so that MkDocs checks links into labs
+    bar = chrome.lab_bar(posixpath.basename(uri), state.language, state.info)
+    content = content.replace("</h1>", f"</h1>\n{bar}", 1)
     home = f"{state.info.site_url}{state.language}/"
 
     def link(match: re.Match) -> str:
         target = links.absolute(state.course, match[0], uri, home).removeprefix(home)
         path, _, fragment = target.partition("#")
-        return posixpath.relpath(path.rstrip("/") or ".", page.url.rstrip("/")) + "/" + (f"#{fragment}" if fragment else "")
+        return (
+            posixpath.relpath(path.rstrip("/") or ".", page.url.rstrip("/"))
+            + "/"
+            + (f"#{fragment}" if fragment else "")
+        )
 
     return LINK.sub(link, content)
 
@@ -129,7 +141,9 @@ def _lab(content: str, page: Page, config: MkDocsConfig) -> str:
 def on_page_context(context: dict, page: Page, config: MkDocsConfig, nav) -> dict:
     """Where the page is edited, its other language, and its ledger line."""
     state = _now()
-    page.edit_url = f"{state.info.repo_url}/edit/main/{chrome.source_of(page.file.src_uri, state.language, state.project)}"
+    page.edit_url = (
+        f"{state.info.repo_url}/edit/main/{chrome.source_of(page.file.src_uri, state.language, state.project)}"
+    )
     context["alternates"] = {language: f"{state.info.site_url}{language}/{page.url}" for language in LANGUAGES}
     ledger = Path(config.docs_dir, page.file.src_uri).with_suffix(".json")
     if ledger.exists():
@@ -148,4 +162,6 @@ def on_post_build(config: MkDocsConfig) -> None:
             return links.absolute(state.course, link, page, home)
 
         text = path.read_text(encoding="utf-8")
-        path.write_text(downloads.lab(text, state.language, state.info, home + links.address(page), resolve), encoding="utf-8")
+        path.write_text(
+            downloads.lab(text, state.language, state.info, home + links.address(page), resolve), encoding="utf-8"
+        )

@@ -27,7 +27,9 @@ def lay_out(project: Project, language: str, results: dict[Chapter, Path], cours
 
         source = (project.root / chapter.source).read_text(encoding="utf-8")
         script = downloads.script(source, language, info, address, resolve)
-        book = downloads.notebook((result / "notebook.ipynb").read_text(encoding="utf-8"), language, info, address, resolve)
+        book = downloads.notebook(
+            (result / "notebook.ipynb").read_text(encoding="utf-8"), language, info, address, resolve
+        )
         ledger = json.dumps(downloads.ledger(result, chapter, info), ensure_ascii=False, indent=1) + "\n"
         markdown = front_matter(source) + (result / "page.md").read_text(encoding="utf-8")
         scripts[f"{chapter.module}/{chapter.stem}.py"] = script
@@ -41,7 +43,11 @@ def lay_out(project: Project, language: str, results: dict[Chapter, Path], cours
             if path.is_file() and path not in wanted:
                 path.unlink()
     for folder in docs.iterdir():  # a module whose folder is gone from examples/
-        if folder.is_dir() and folder.name not in {*project.modules(language), LABS, "downloads"} and _generated(folder):
+        if (
+            folder.is_dir()
+            and folder.name not in {*project.modules(language), LABS, "downloads"}
+            and _generated(folder)
+        ):
             shutil.rmtree(folder)
     (docs / "downloads").mkdir(exist_ok=True)
     downloads.bundle(docs / BUNDLE.format(language=language), scripts, info.epoch)
@@ -54,8 +60,8 @@ def _generated(folder: Path) -> bool:
 
 
 def front_matter(source: str) -> str:
-    """The page's description, for search engines and link previews: the first paragraph below the title, as plain text."""
-    text = source[source.index('"""') + 3:].split('"""')[0]
+    """The page's description, for search engines and link previews: the first paragraph below the title."""
+    text = source[source.index('"""') + 3 :].split('"""')[0]
     paragraphs = [p for p in re.split(r"\n\s*\n", text) if p.strip() and not p.lstrip().startswith("#")]
     plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", paragraphs[0] if paragraphs else "")
     plain = re.sub(r"[`*]", "", " ".join(plain.split()))

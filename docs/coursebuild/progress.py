@@ -12,8 +12,12 @@ class Progress:
         self.total, self.done = total, 0
         self.bar = None
         if sys.stdout.isatty() and total:
-            self.bar = rich.Progress(rich.TextColumn("{task.completed}/{task.total}"), rich.BarColumn(),
-                                     rich.TimeElapsedColumn(), rich.TextColumn("{task.description}"))
+            self.bar = rich.Progress(
+                rich.TextColumn("{task.completed}/{task.total}"),
+                rich.BarColumn(),
+                rich.TimeElapsedColumn(),
+                rich.TextColumn("{task.description}"),
+            )
             self.task = self.bar.add_task("starting", total=total)
 
     def __enter__(self) -> "Progress":

@@ -36,30 +36,60 @@ def render(project: Project, info: Info) -> Path:
 def _start(project: Project, language: str, staging: Path, info: Info) -> subprocess.Popen:
     path = os.pathsep.join([str(project.root), str(Path(__file__).resolve().parents[1])])
     environment = os.environ | {
-        "PYTHONPATH": path, "NO_MKDOCS_2_WARNING": "1", "SOURCE_DATE_EPOCH": str(info.epoch), "PYTHONHASHSEED": "0",
+        "PYTHONPATH": path,
+        "NO_MKDOCS_2_WARNING": "1",
+        "SOURCE_DATE_EPOCH": str(info.epoch),
+        "PYTHONHASHSEED": "0",
     }
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet",
-               "--config-file", CONFIGS[language], "--site-dir", str(staging / language)]
-    return subprocess.Popen(command, cwd=project.root, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    command = [
+        sys.executable,
+        "-m",
+        "mkdocs",
+        "build",
+        "--strict",
+        "--quiet",
+        "--config-file",
+        CONFIGS[language],
+        "--site-dir",
+        str(staging / language),
+    ]
+    return subprocess.Popen(
+        command, cwd=project.root, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
 
 
 def _finish(process: subprocess.Popen, config: str) -> list[Problem]:
     output, _ = process.communicate()
     if process.returncode == 0:
         return []
-    lines = [line for line in output.split("\n") if re.match(r"(WARNING|ERROR|Error|Config)", line)] or output.split("\n")[-15:]
-    return [Problem(config, 1, "MkDocs stopped (every warning is an error here)", "\n".join(lines).strip() or "it printed nothing")]
+    lines = [line for line in output.split("\n") if re.match(r"(WARNING|ERROR|Error|Config)", line)] or output.split(
+        "\n"
+    )[-15:]
+    return [
+        Problem(
+            config,
+            1,
+            "MkDocs stopped (every warning is an error here)",
+            "\n".join(lines).strip() or "it printed nothing",
+        )
+    ]
 
 
 def _root(project: Project, info: Info, staging: Path) -> None:
     """The root page, the one 404 page, sitemap, robots.txt, .nojekyll and the wheel."""
-    templates = Environment(loader=FileSystemLoader(project.root / "docs" / "theme" / "root"), undefined=StrictUndefined,
-                            autoescape=True, keep_trailing_newline=True)
+    templates = Environment(
+        loader=FileSystemLoader(project.root / "docs" / "theme" / "root"),
+        undefined=StrictUndefined,
+        autoescape=True,
+        keep_trailing_newline=True,
+    )
     for name in templates.list_templates(extensions=["html"]):
         text = templates.get_template(name).render(site_url=info.site_url, base_path=info.base_path)
         staging.joinpath(name).write_text(text, encoding="utf-8")
     (staging / ".nojekyll").touch()
-    (staging / "robots.txt").write_text(f"User-agent: *\nAllow: /\nSitemap: {info.site_url}sitemap.xml\n", encoding="utf-8")
+    (staging / "robots.txt").write_text(
+        f"User-agent: *\nAllow: /\nSitemap: {info.site_url}sitemap.xml\n", encoding="utf-8"
+    )
     (staging / "sitemap.xml").write_text(_sitemap(info, staging), encoding="utf-8")
     (staging / "wheels").mkdir()
     shutil.copyfile(project.cache / "wheels" / info.wheel, staging / "wheels" / info.wheel)
@@ -79,9 +109,12 @@ def _sitemap(info: Info, staging: Path) -> str:
         where = {language: escape(f"{info.site_url}{language}/{end}") for language in LANGUAGES}
         same = "".join(f'<xhtml:link rel="alternate" hreflang="{k}" href="{v}"/>' for k, v in where.items())
         rows += [f"<url><loc>{where[language]}</loc><lastmod>{day}</lastmod>{same}</url>" for language in LANGUAGES]
-    return ('<?xml version="1.0" encoding="UTF-8"?>\n'
-            '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:xhtml="http://www.w3.org/1999/xhtml">\n'
-            + "\n".join(rows) + "\n</urlset>\n")
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:xhtml="http://www.w3.org/1999/xhtml">\n'
+        + "\n".join(rows)
+        + "\n</urlset>\n"
+    )
 
 
 def put_in_place(staging: Path, site: Path) -> None:

@@ -475,12 +475,12 @@ def serve(
     rebuild: called with the changed paths (absolute), in a thread of its own, one call at a time. It swaps the new site
         in and returns (True, ""); on (False, message) the old site stays and its pages show the message.
     base_path: the path below the host at which the site is published, such as "/repo/".
-    ignored: folders below `watch` that the build itself writes; without them it would answer its own work for ever.
+    ignored: folders below `watch` that the build itself writes; what it changes elsewhere causes one build more.
     """
     with Server(directory, watch, rebuild, host, port, base_path, ignored) as server:
         taken = f" (port {port} is taken)" if port and server.port != port else ""
-        print(f"Serving {server.address}{taken}; Ctrl-C stops.", flush=True)
         try:
+            print(f"Serving {server.address}{taken}; Ctrl-C stops.", flush=True)
             server.wait()
         except KeyboardInterrupt:
             print("\nStopped.", flush=True)

@@ -35,6 +35,7 @@ PYTHONS = ((3, 11), (3, 12), (3, 13))
 TORCH = "2.13.0"
 TORCH_CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 
+
 class SetupError(Exception):
     """What is wrong and what to do, in words for the person at the keyboard."""
 
@@ -75,6 +76,7 @@ class Tool:
 
 
 # ---------------------------------------------------------------------------------------------------- progress
+
 
 class Step:
     """A long step: one line with its name, how far it is, and its seconds; rewritten in place on a terminal."""
@@ -119,8 +121,14 @@ def run(command: Sequence[str | Path], step: Step, log: Path, describe: Callable
     with log.open("a", encoding="utf-8") as file:
         print("$", *command, file=file)
         process = subprocess.Popen(
-            [str(word) for word in command], cwd=ROOT, env=environment, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", errors="replace",
+            [str(word) for word in command],
+            cwd=ROOT,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            errors="replace",
         )
         try:
             for line in process.stdout:
@@ -134,11 +142,13 @@ def run(command: Sequence[str | Path], step: Step, log: Path, describe: Callable
             process.wait()
     if process.returncode != 0:
         errors = [line for line in lines if re.match(r"(?i)(e:|error|fatal|npm error)", line)] or lines[-5:]
-        raise SetupError(f"{step.name}: {' '.join(errors[-3:]) or 'no message'} (all of it: {log})")
+        said = " ".join(errors[-3:]) or "no message"
+        raise SetupError(f"{step.name}: {said} (if it was the network, run the same command again; all of it: {log})")
     return "\n".join(lines)
 
 
 # ---------------------------------------------------------------------------------------------------- Python
+
 
 def python_version(python: str | Path) -> tuple[int, ...] | None:
     """Return an interpreter's (major, minor, patch), or None when it does not run."""
@@ -179,6 +189,7 @@ def dotted(version: tuple[int, ...]) -> str:
 
 
 # ---------------------------------------------------------------------------------------------------- environments
+
 
 def torch_requirement(platform: str = sys.platform) -> str:
     """Return the requirement that names torch's CPU build: on Linux it has a version of its own."""
@@ -284,14 +295,22 @@ def check_torch(python: Path, step: Step, log: Path) -> None:
 
 # ---------------------------------------------------------------------------------------------------- system packages
 
+
 def find_browser(environ: Mapping[str, str] = os.environ) -> str | None:
     """Return the path of a Chromium or Chrome: $CHROMIUM if set, else the first one found; None if there is none."""
     named = environ.get("CHROMIUM")
-    places = [named] if named else [
-        "chromium", "chromium-browser", "google-chrome", "google-chrome-stable",
-        "/Applications/Chromium.app/Contents/MacOS/Chromium",
-        "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
-    ]
+    places = (
+        [named]
+        if named
+        else [
+            "chromium",
+            "chromium-browser",
+            "google-chrome",
+            "google-chrome-stable",
+            "/Applications/Chromium.app/Contents/MacOS/Chromium",
+            "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+        ]
+    )
     return next((path for path in map(shutil.which, places) if path), None)
 
 
@@ -305,15 +324,24 @@ def has_chinese_font() -> bool:
 
 
 GRAPHVIZ = Tool(
-    "Graphviz", lambda: shutil.which("dot") is not None, ("graphviz",), ("graphviz",),
+    "Graphviz",
+    lambda: shutil.which("dot") is not None,
+    ("graphviz",),
+    ("graphviz",),
     "install Graphviz so that `dot` is on the PATH (graphviz.org)",
 )
 BROWSER = Tool(
-    "Chromium", lambda: find_browser() is not None, ("chromium",), (),
+    "Chromium",
+    lambda: find_browser() is not None,
+    ("chromium",),
+    (),
     "install Chromium or Google Chrome (Ubuntu: snap install chromium), or set CHROMIUM=/path/to/the/browser",
 )
 CHINESE_FONT = Tool(
-    "a Chinese font", has_chinese_font, ("fonts-noto-cjk", "fontconfig"), (),
+    "a Chinese font",
+    has_chinese_font,
+    ("fonts-noto-cjk", "fontconfig"),
+    (),
     "install a font with Traditional Chinese that fontconfig finds, for example Noto Sans CJK",
 )
 
@@ -347,7 +375,7 @@ def install_packages(name: str, apt: Sequence[str], brew: Sequence[str], hint: s
             try:
                 run(command, step, log)
             except SetupError as error:
-                raise SetupError(f"{error}; otherwise: {hint}") from error
+                raise SetupError(f"{error}; or {hint}") from error
 
 
 def ensure_tool(tool: Tool) -> None:
@@ -370,6 +398,7 @@ def ensure_venv_module(python: str) -> None:
 
 # ---------------------------------------------------------------------------------------------------- npm
 
+
 def npm_stamp(root: Path = ROOT) -> tuple[Path, str]:
     """Return the path and the right content of the stamp of the npm packages."""
     lock = root / "tests" / "package-lock.json"
@@ -386,8 +415,16 @@ def install_npm(root: Path = ROOT) -> None:
     """Install the npm packages of the tests with the npm that .venv holds; none of their scripts runs."""
     stamp, right = npm_stamp(root)
     npm = SITE.python(root).with_name("npm")
-    command = [npm, "ci", "--prefix", root / "tests", "--ignore-scripts", "--no-audit", "--no-fund",
-               "--no-update-notifier"]
+    command = [
+        npm,
+        "ci",
+        "--prefix",
+        root / "tests",
+        "--ignore-scripts",
+        "--no-audit",
+        "--no-fund",
+        "--no-update-notifier",
+    ]
     with Step("npm packages of tests/package-lock.json") as step:
         run(command, step, root / ".venv.log")
     stamp.write_text(right)  # `npm ci` began by removing the folder, and the old stamp with it

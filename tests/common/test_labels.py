@@ -122,18 +122,17 @@ def test_a_get_attr_with_another_name_than_its_target_shows_both(pt2e):
 
 
 def test_fake_quant_modules_are_observers():
-    from torchao.quantization.pt2e.quantize_pt2e import prepare_qat_pt2e
-    from torchao.testing.pt2e._xnnpack_quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
+    from torch.ao.quantization import FusedMovingAvgObsFakeQuantize
 
-    from common.models import example_inputs, get_model
-    from common.pt2e import export_module
-
-    quantizer = XNNPACKQuantizer().set_global(get_symmetric_quantization_config(is_qat=True))
-    gm = prepare_qat_pt2e(export_module(get_model("conv_relu").train(), example_inputs()), quantizer)
-    cell = next(c for c in read_graph(gm, False) if c.name == "activation_post_process_0")
-    assert cell.role == "observer"
-    assert [cell.title, *lines_of(cell)] == ["FakeQuantize", "FusedMovingAvgObs", "#0 · [—, —]"]
-    assert cell.details["module"] == "FusedMovingAvgObsFakeQuantize (MovingAverageMinMaxObserver)"
+    root, graph = torch.nn.Module(), Graph()
+    root.add_module("activation_post_process_0", FusedMovingAvgObsFakeQuantize())
+    graph.output(graph.call_module("activation_post_process_0", (graph.placeholder("x"),)))
+    gm = GraphModule(root, graph)
+    fresh, seen = read_graph(gm, False), (gm(torch.tensor([-1.0, 2.0])), read_graph(gm, False))[1]
+    assert (fresh[1].role, seen[1].role) == ("observer", "observer")
+    assert [fresh[1].title, *lines_of(fresh[1])] == ["FakeQuantize", "FusedMovingAvgObs", "#0 · [—, —]"]
+    assert lines_of(seen[1])[-1] == "#0 · [−1, 2]"
+    assert seen[1].details["module"] == "FusedMovingAvgObsFakeQuantize (MovingAverageMinMaxObserver)"
 
 
 def test_lowered_operations_show_their_namespace():

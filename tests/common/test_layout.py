@@ -181,19 +181,18 @@ def test_equal_graphs_give_equal_bytes(pt2e):
 
 def test_the_hash_seed_changes_nothing():
     script = """
-import torch
 from torch.fx import symbolic_trace
 from common.models import get_model
 from common.viz import Figure
-model = symbolic_trace(get_model("residual"))
-figure = Figure([(model, "a"), (symbolic_trace(get_model("cnn")), "b")], show_params=True)
-print(figure.html("f"), figure.dot, figure.text, figure._repr_html_())
+stages = [(symbolic_trace(get_model(name)), name) for name in ("residual", "cnn")]
+figure = Figure(stages, show_params=True)
+result = "".join([figure.html("f"), figure.dot, figure.text, figure._repr_html_()])
 """
-    outputs = set()
-    for seed in ("1", "2"):
-        env = {"PYTHONHASHSEED": seed, "PATH": os.environ["PATH"], "PYTHONPATH": ":".join(filter(None, sys.path))}
-        run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=env, check=True)
-        outputs.add(run.stdout)
-    assert len(outputs) == 1
-    assert "<figure" in outputs.pop()
-
+    here: dict[str, str] = {}
+    exec(script, here)
+    other = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
+    env = {**os.environ, "PYTHONHASHSEED": other, "PYTHONIOENCODING": "utf-8"}
+    command = [sys.executable, "-c", f"{script}print(result, end='')"]
+    run = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", env=env, check=True)
+    assert "<figure" in run.stdout
+    assert run.stdout == here["result"]

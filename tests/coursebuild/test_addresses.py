@@ -5,9 +5,12 @@ import pytest
 from coursebuild import addresses
 from coursebuild.problems import BuildError
 
-PAGE = ('<html><head><title>t</title></head><body><article><h1 id="title">T</h1><h2 id="a">A</h2>'
-        '<figure class="fx" id="a-figure-1"><svg><g id="a-figure-1-n"/></svg></figure>'
-        '<div class="fx-table" id="a-table-1"></div><ul><li id="m00-3">x</li></ul></article><h2 id="outside">O</h2></body></html>')
+PAGE = (
+    '<html><head><title>t</title></head><body><article><h1 id="title">T</h1><h2 id="a">A</h2>'
+    '<figure class="fx" id="a-figure-1"><svg><g id="a-figure-1-n"/></svg></figure>'
+    '<div class="fx-table" id="a-table-1"></div><ul><li id="m00-3">x</li></ul></article>'
+    '<h2 id="outside">O</h2></body></html>'
+)
 
 
 @pytest.fixture
@@ -46,7 +49,8 @@ def test_an_address_that_is_gone_is_named_with_its_line(place):
     found = addresses.check(root, site)
     line = (root / addresses.LIST).read_text().split("\n").index("m00/#a") + 1
     assert [(p.path, p.line, p.message) for p in found] == [
-        (addresses.LIST, line, f"{language}/m00/#a was published and is gone") for language in ("zh-TW", "en")]
+        (addresses.LIST, line, f"{language}/m00/#a was published and is gone") for language in ("zh-TW", "en")
+    ]
 
 
 def redirected(root, site, text):
@@ -78,7 +82,10 @@ def test_a_page_that_moved_leads_on_with_its_fragment(place):
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [("m00/#a: m00/#nowhere\n", "m00/#nowhere doesn't exist"), ("m00/#a: m00/#title\n", "m00/#a exists, so nothing is to be redirected")],
+    [
+        ("m00/#a: m00/#nowhere\n", "m00/#nowhere doesn't exist"),
+        ("m00/#a: m00/#title\n", "m00/#a exists, so nothing is to be redirected"),
+    ],
 )
 def test_wrong_redirects(place, text, words):
     root, site = place

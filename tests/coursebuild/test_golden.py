@@ -21,7 +21,8 @@ def result(tmp_path, outputs):
 def test_text():
     assert golden.text_of(OUTPUTS) == (
         "== text #a-output-1\none\ntwo\n\n== table #a-table-1: T\nh | i\n1 | 2\n\n"
-        "== figure #a-figure-1: F\nx = y\n-- DOT\ndigraph {}\n")
+        "== figure #a-figure-1: F\nx = y\n-- DOT\ndigraph {}\n"
+    )
 
 
 def test_compare_and_record(tmp_path):

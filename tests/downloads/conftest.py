@@ -33,15 +33,24 @@ class Reader:
     def environment(self) -> dict[str, str]:
         kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
         path = f"{self.python.parent}{os.pathsep}{kept['PATH']}"
-        return kept | {"PATH": path, "HOME": str(self.home), "PIP_NO_INDEX": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-                       "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1", "JUPYTER_PATH": str(self.home / "jupyter")}
+        return kept | {
+            "PATH": path,
+            "HOME": str(self.home),
+            "PIP_NO_INDEX": "1",
+            "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+            "OMP_NUM_THREADS": "1",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "JUPYTER_PATH": str(self.home / "jupyter"),
+        }
 
 
 @pytest.fixture(scope="session")
 def reader(tmp_path_factory):
     """The environment `.venv-downloads`, with the site's wheel installed anew from loopback."""
     python = DOWNLOADS.python(ROOT)
-    assert python.exists(), "the second environment is missing: run `python3 -I docs/coursebuild/setup_env.py downloads`"
+    assert python.exists(), (
+        "the second environment is missing: run `python3 -I docs/coursebuild/setup_env.py downloads`"
+    )
     built_site = build().root
     handler = functools.partial(_Quiet, directory=str(built_site))
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)

@@ -16,7 +16,9 @@ from coursebuild.project import LANGUAGES, Project, find_root
 pytestmark = [pytest.mark.downloads, pytest.mark.slow]
 CHAPTERS = Project(find_root()).chapters()
 IDS = [f"{c.language}-{c.stem}" for c in CHAPTERS]
-SITE_MARKUP = re.compile(r"\{#[\w-]+\}|^[# ]*(?:!!!|\?\?\?) \w+|chapter:\w+|zh:[0-9a-f]{8}|<!-- |^# ?%% answer$.*?zh:", re.M)
+SITE_MARKUP = re.compile(
+    r"\{#[\w-]+\}|^[# ]*(?:!!!|\?\?\?) \w+|chapter:\w+|zh:[0-9a-f]{8}|<!-- |^# ?%% answer$.*?zh:", re.M
+)
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=IDS)
@@ -26,7 +28,9 @@ def test_script(reader, chapter, tmp_path):
     assert not SITE_MARKUP.search(text), SITE_MARKUP.search(text)
     head = text[: text.index('"""')]
     assert reader.info.wheel_url in head and "pip install" in head
-    run = subprocess.run([str(reader.python), str(script)], cwd=tmp_path, env=reader.environment(), capture_output=True, text=True)
+    run = subprocess.run(
+        [str(reader.python), str(script)], cwd=tmp_path, env=reader.environment(), capture_output=True, text=True
+    )
     assert run.returncode == 0, run.stderr[-3000:]
     for output in printed(reader, chapter):
         assert output in run.stdout
@@ -49,13 +53,17 @@ def test_notebook(reader, chapter, tmp_path):
     execute(client, reader)
     assert [outputs(cell) for cell in book.cells if cell.cell_type == "code"][1:] == stored
     shown = "".join(o.get("text", "") for o in install.outputs)
-    assert reader.info.versions["torch"].split("+")[0] not in shown, "the versions agree, so nothing is to be said of them"
+    assert reader.info.versions["torch"].split("+")[0] not in shown, (
+        "the versions agree, so nothing is to be said of them"
+    )
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_bundle(reader, language):
     with zipfile.ZipFile(reader.site / language / BUNDLE.format(language=language)) as archive:
-        assert sorted(archive.namelist()) == sorted(f"{c.module}/{c.stem}.py" for c in CHAPTERS if c.language == language)
+        assert sorted(archive.namelist()) == sorted(
+            f"{c.module}/{c.stem}.py" for c in CHAPTERS if c.language == language
+        )
         for name in archive.namelist():
             assert archive.read(name) == (reader.site / language / name).read_bytes()
 
@@ -65,17 +73,26 @@ def test_the_wheel_holds_common_alone(reader):
         names = archive.namelist()
         metadata = archive.read(next(n for n in names if n.endswith("METADATA"))).decode()
     assert {name.split("/")[0] for name in names if ".dist-info" not in name} == {"common"}
-    assert {re.match(r"[\w-]+", r)[0] for r in re.findall(r"^Requires-Dist: (.+)$", metadata, re.M)} == {"torch", "torchao", "numpy", "graphviz"}
+    assert {re.match(r"[\w-]+", r)[0] for r in re.findall(r"^Requires-Dist: (.+)$", metadata, re.M)} == {
+        "torch",
+        "torchao",
+        "numpy",
+        "graphviz",
+    }
 
 
 def test_another_torch_is_named(reader):
     """The first cell says what differs from the versions of the page."""
     chapter = CHAPTERS[0]
-    book = json.loads((reader.site / chapter.language / chapter.module / f"{chapter.stem}.ipynb").read_text(encoding="utf-8"))
+    book = json.loads(
+        (reader.site / chapter.language / chapter.module / f"{chapter.stem}.ipynb").read_text(encoding="utf-8")
+    )
     code = "".join(book["cells"][1]["source"])
     python = "\n".join(line for line in code.split("\n") if not line.startswith("%pip"))
     wanted = reader.info.versions["torch"].split("+")[0]
-    run = subprocess.run([sys.executable, "-c", python.replace(f'"{wanted}"', '"1.0.0"')], capture_output=True, text=True)
+    run = subprocess.run(
+        [sys.executable, "-c", python.replace(f'"{wanted}"', '"1.0.0"')], capture_output=True, text=True
+    )
     assert f"torch {wanted}" in run.stdout and "1.0.0" in run.stdout, run.stdout + run.stderr
 
 
@@ -83,7 +100,9 @@ def printed(reader, chapter) -> list[str]:
     """What the page shows as printed text, as the notebook keeps it."""
     path = reader.site / chapter.language / chapter.module / f"{chapter.stem}.ipynb"
     book = nbformat.reads(path.read_text(encoding="utf-8"), as_version=4)
-    return [o.text for cell in book.cells if cell.cell_type == "code" for o in cell.outputs if o.output_type == "stream"]
+    return [
+        o.text for cell in book.cells if cell.cell_type == "code" for o in cell.outputs if o.output_type == "stream"
+    ]
 
 
 def outputs(cell) -> list[tuple[str, str]]:
@@ -105,7 +124,9 @@ def kernel(reader) -> None:
     folder = reader.home / "jupyter" / "kernels" / "reader"
     folder.mkdir(parents=True, exist_ok=True)
     argv = [str(reader.python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-    folder.joinpath("kernel.json").write_text(json.dumps({"argv": argv, "display_name": "reader", "language": "python"}))
+    folder.joinpath("kernel.json").write_text(
+        json.dumps({"argv": argv, "display_name": "reader", "language": "python"})
+    )
 
 
 def execute(client: NotebookClient, reader) -> None:

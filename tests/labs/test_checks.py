@@ -17,6 +17,7 @@ from common.checks.compare import find_problem
 from common.checks.puzzles import PUZZLES, cases, picture
 from common.checks.rows import copied, rows_of
 from common.checks.words import MISTAKES, WORDS
+from common.viz import draw_stages, show_with
 from coursebuild import chinese
 
 LANGUAGES = ("en", "zh-TW")
@@ -86,6 +87,22 @@ def test_the_graph_shown_is_the_smallest_that_fails(code):
     sizes = [len(c.before.graph.nodes) for c in cases(puzzle, 0) if find_problem(c, fn, copied(c.before))]
     assert len(check.stages[0][0].graph.nodes) == min(sizes)
     assert [label for _, label in check.stages] == ["before", "yours", "wanted"]
+
+
+@pytest.mark.parametrize(("puzzle", "code", "fn"), WRONG, ids=[f"{code}-{fn.__name__}" for _, code, fn in WRONG])
+def test_what_it_offers_to_draw_can_be_drawn(puzzle, code, fn):
+    check, drawn = Checker(), []
+    with pytest.raises(WrongAnswer) as caught:
+        getattr(check, puzzle)(fn)
+    offered = "draw_stages(check.stages)" in str(caught.value)
+    assert offered == (code not in ("broken", "not_written"))
+    if offered:
+        show_with(drawn.append)
+        try:
+            draw_stages(check.stages)
+        finally:
+            show_with(None)
+        assert "yours" in drawn[0].text
 
 
 def test_ipython_shows_the_explanation_and_no_stack():

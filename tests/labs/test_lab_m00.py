@@ -88,10 +88,9 @@ def test_the_stored_outputs_are_those_of_today(lang):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("lang", LANGUAGES)
-def test_the_unsolved_notebook_fails(lang):
-    with pytest.raises(CellExecutionError, match="insert_module"):
-        labs.run(book(lang), ROOT, forgive=False)
+def test_the_unsolved_notebook_fails():
+    with pytest.raises(CellExecutionError, match="insert_module is not written yet"):
+        labs.run(book("en"), ROOT, forgive=False)
 
 
 @pytest.mark.slow

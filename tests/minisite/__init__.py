@@ -9,8 +9,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 REAL = Path(__file__).resolve().parents[2]
-PARTS = ("common", "docs/coursebuild", "docs/theme", "docs/search-words.txt", "mkdocs.yml", "mkdocs.en.yml", "pyproject.toml",
-         "requirements.lock", "README.md", "LICENSE")
+PARTS = (
+    "common",
+    "docs/coursebuild",
+    "docs/theme",
+    "docs/search-words.txt",
+    "mkdocs.yml",
+    "mkdocs.en.yml",
+    "pyproject.toml",
+    "requirements.lock",
+    "README.md",
+    "LICENSE",
+)
 SUMMARY = "chapters: {}, run: {}, cached: {}, failed: {}"
 
 
@@ -57,8 +67,14 @@ class Minisite:
         return kept | {"PYTHONPATH": f"{self.root / 'docs'}{os.pathsep}{self.root}"} | self.env
 
     def run(self, *arguments: str, flags: tuple[str, ...] = (), **env: str) -> Result:
-        made = subprocess.run(self.command(*arguments, flags=flags), cwd=self.root, capture_output=True, text=True,
-                              env=self.environment() | env, timeout=300)
+        made = subprocess.run(
+            self.command(*arguments, flags=flags),
+            cwd=self.root,
+            capture_output=True,
+            text=True,
+            env=self.environment() | env,
+            timeout=300,
+        )
         return Result(made.returncode, made.stdout, made.stderr)
 
     def build(self, *arguments: str, **env: str) -> Result:
@@ -91,4 +107,8 @@ class Minisite:
     def state(self) -> dict[str, str]:
         """Every file of the site with a hash of its content."""
         site = self.root / "site"
-        return {p.relative_to(site).as_posix(): hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(site.rglob("*")) if p.is_file()}
+        return {
+            p.relative_to(site).as_posix(): hashlib.sha256(p.read_bytes()).hexdigest()
+            for p in sorted(site.rglob("*"))
+            if p.is_file()
+        }

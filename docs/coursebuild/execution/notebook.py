@@ -14,7 +14,9 @@ def build(blocks: Blocks, shown: dict[int, list[Shown]]) -> str:
             continue
         count += 1
         outputs = [_output(item) for item in shown.get(line, [])]
-        cells.append(nbformat.v4.new_code_cell(text.strip("\n"), id=f"line-{line}", execution_count=count, outputs=outputs))
+        cells.append(
+            nbformat.v4.new_code_cell(text.strip("\n"), id=f"line-{line}", execution_count=count, outputs=outputs)
+        )
     metadata = {
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
         "language_info": {"name": "python", "file_extension": ".py", "mimetype": "text/x-python"},

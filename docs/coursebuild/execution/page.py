@@ -30,8 +30,11 @@ class Shown:
         if self.kind == "text":
             return data | {"text": self.value}
         if self.kind == "table":
-            return data | {"title": self.value.title, "headers": list(map(str, self.value.headers)),
-                           "rows": [list(map(str, row)) for row in self.value.rows]}
+            return data | {
+                "title": self.value.title,
+                "headers": list(map(str, self.value.headers)),
+                "rows": [list(map(str, row)) for row in self.value.rows],
+            }
         return data | {"title": self.value.title, "dot": self.value.dot, "text": self.value.text}
 
     def html(self, words: dict[str, str]) -> str:
@@ -41,7 +44,9 @@ class Shown:
         text = self.value
         if len(text) > LONGEST:
             text = text[:LONGEST] + "\n" + words["cut"].format(n=len(text) - LONGEST)
-        return f'<pre class="pt2e-out" tabindex="0" role="group" aria-label="{words["output"]}">{html.escape(text)}</pre>'
+        return (
+            f'<pre class="pt2e-out" tabindex="0" role="group" aria-label="{words["output"]}">{html.escape(text)}</pre>'
+        )
 
 
 def number(blocks: Blocks, outputs: dict[int, list[Output]]) -> dict[int, list[Shown]]:
@@ -70,7 +75,7 @@ def build(markdown: str, blocks: Blocks, shown: dict[int, list[Shown]], language
     """The chapter's page.
 
     mkdocs-gallery writes, for each block, a comment with its lines, then prose as it is or code in a fence followed by
-    our marker. All of that is known exactly, so it is replaced by exact text, never by a pattern that output could match.
+    our marker. All of that is known exactly, so it is found by its exact text: no output can be taken for it.
     """
     words = WORDS[language]
     answers = answer_lines(source)

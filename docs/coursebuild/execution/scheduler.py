@@ -56,10 +56,17 @@ def _environment(root: Path) -> Iterator[None]:
         os.environ.update(kept)
 
 
-def run(root: Path, chapters: list[Chapter], keep: Callable[[Chapter, Path], None], report: Report,
-        jobs: int | None = None, seconds: float = SECONDS) -> list[Problem]:
+def run(
+    root: Path,
+    chapters: list[Chapter],
+    keep: Callable[[Chapter, Path], None],
+    report: Report,
+    jobs: int | None = None,
+    seconds: float = SECONDS,
+) -> list[Problem]:
     """Run `chapters`; hand the folder of each that succeeded to `keep` (it is removed afterwards); `report` is called
-    as each one ends, with its seconds. Returns the problems of those that failed: the others are finished all the same."""
+    as each one ends, with its seconds. Returns the problems of those that failed; the others are finished all the
+    same."""
     context = multiprocessing.get_context("forkserver")
     warm_up(root)
     work = root / ".cache" / "run"
@@ -81,8 +88,14 @@ def run(root: Path, chapters: list[Chapter], keep: Callable[[Chapter, Path], Non
                     found = _outcome(chapter, out, process.exitcode)
                 elif took > seconds:
                     _stop(process)
-                    found = [Problem(str(chapter), 1, f"still running after {seconds:g} s and was stopped",
-                                     "look for a loop that doesn't end, or make the chapter's work smaller")]
+                    found = [
+                        Problem(
+                            str(chapter),
+                            1,
+                            f"still running after {seconds:g} s and was stopped",
+                            "look for a loop that doesn't end, or make the chapter's work smaller",
+                        )
+                    ]
                 else:
                     continue
                 del running[process]
@@ -129,10 +142,22 @@ def _outcome(chapter: Chapter, out: Path, code: int) -> list[Problem]:
     if failure.exists():
         found = json.loads(failure.read_text(encoding="utf-8"))
         what = {"AssertionError": "a claim no longer holds"}.get(found["type"], "the chapter stopped")
-        return [Problem(str(chapter), found["line"], f"{found['type']}: {found['message']}",
-                        f"{what}: repair the code or the claim, in both languages")]
+        return [
+            Problem(
+                str(chapter),
+                found["line"],
+                f"{found['type']}: {found['message']}",
+                f"{what}: repair the code or the claim, in both languages",
+            )
+        ]
     if code == 0 and (out / "ledger.json").exists():
         return []
     how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-    return [Problem(str(chapter), 1, f"the interpreter ended ({how}) before the chapter did",
-                    "run it alone with python to see where; the end of its log:\n" + "\n".join(tail))]
+    return [
+        Problem(
+            str(chapter),
+            1,
+            f"the interpreter ended ({how}) before the chapter did",
+            "run it alone with python to see where; the end of its log:\n" + "\n".join(tail),
+        )
+    ]

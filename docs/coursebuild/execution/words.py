@@ -36,14 +36,14 @@ WORDS = {
         ),
         "install": (
             "# Install common, the helper package of this page. A torch that is already installed is kept as it is;\n"
-            "# the page was computed with torch {torch} and torchao {torchao}: with others you are told below, and results\n"
-            "# may differ a little.\n"
+            "# the page was computed with torch {torch} and torchao {torchao}. With others you are told below, and\n"
+            "# results may differ a little.\n"
             "%pip install --quiet {wheel}\n"
             "import importlib.metadata\n"
             'for name, wanted in {{"torch": "{torch}", "torchao": "{torchao}"}}.items():\n'
             '    found = importlib.metadata.version(name).split("+")[0]\n'
             "    if found != wanted:\n"
-            '        print(f"{{name}} {{found}}: this page was computed with {{wanted}}; numbers or graphs may differ.")'
+            '        print(f"{{name}} {{found}}: this page was computed with {{wanted}}; results may differ.")'
         ),
     },
 }

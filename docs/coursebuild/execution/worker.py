@@ -20,8 +20,10 @@ class ShowsValue(Exception):
     """A cell ends in an expression with a value, which only a notebook would show."""
 
     def __init__(self, line: int, value: object):
-        super().__init__(f"this cell ends in an expression with a value ({type(value).__name__}), which a notebook shows "
-                         f"and a script doesn't: print it, assert it, or assign it to _")
+        super().__init__(
+            f"this cell ends in an expression with a value ({type(value).__name__}), which a notebook shows "
+            f"and a script doesn't: print it, assert it, or assign it to _"
+        )
         self.line = line
 
 
@@ -44,7 +46,7 @@ def run(root: Path, source: Path, language: str, out: Path) -> None:
 
 
 def execute(root: Path, source: Path, out: Path, recorder: Recorder) -> tuple[str, list[tuple[str, str, int]]]:
-    """mkdocs-gallery's Markdown of the chapter (an HTML comment where outputs go), and its blocks (kind, text, line)."""
+    """mkdocs-gallery's Markdown of the chapter (a marker where outputs go), and its blocks (kind, text, line)."""
     from mkdocs_gallery.gen_data_model import AllInformation, GalleryScript
     from mkdocs_gallery.gen_gallery import parse_config
     from mkdocs_gallery.gen_single import generate_file_md

@@ -284,7 +284,7 @@ assert torch.allclose(renamed(x), base + 2)
 print(f"name = {node.name}, target = {node.target}")
 assert (node.name, node.target) == ("mul_tensor_1", torch.ops.aten.add.Tensor)
 
-# %% zh:1e3206fd
+# %% zh:5af2d0dd
 # First `2 * base`, then `base + 2`; and the node that adds is still called `mul_tensor_1`, so whatever shows names
 # misleads. Match nodes by `op` and `target`, never by name; and rather than assign `target`, make a new node and move
 # the users, as in step 4. [pytorch#133250](https://github.com/pytorch/pytorch/issues/133250) proposes that as a rule.

@@ -297,4 +297,4 @@ assert (node.name, node.target) == ("mul_tensor_1", torch.ops.aten.add.Tensor)
 # | 收尾 | `eliminate_dead_code, lint, recompile` |
 #
 # [M02-2](chapter:m02_2_prepare_by_hand) 就是步驟 1–3，[M02-3](chapter:m02_3_convert_by_hand) 就是步驟 4–6。
-# 想自己改一張圖，讓程式來批改，請做[練習](chapter:lab_m00)；下一頁是 [M01-1](chapter:m01_1_end_to_end)。
+# 想自己改一張圖，讓程式來批改，請做[實作](chapter:lab_m00)；下一頁是 [M01-1](chapter:m01_1_end_to_end)。

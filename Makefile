@@ -18,7 +18,7 @@ test: ## run every check
 build: ## write the finished site to site/
 	@$(SET_UP) site && $(RUN) coursebuild build
 
-golden: ## after a review: record what the chapters show today as right
+golden: ## after a review: record what the chapters show today, and the site's new addresses
 	@$(SET_UP) site && $(RUN) coursebuild golden
 
 restamp: ## after a review: record that the English text says what today's Chinese text says

@@ -83,10 +83,18 @@ def routes_of(cells: list[Cell], places: list[Place], layout: Layout, stage: int
                 points = _straight((boxes[name].x, boxes[name].bottom), (boxes[name].x, boxes[target.name].top))
             else:
                 path = layout.routes[stage][source.place, target.place]
-                if source.place in layout.stacked:
-                    points = _from_column(start, end, [places[b] for _, b in path[:-1]])
+                others = [outer[c.name] for c in cells if c.place not in (source.place, target.place)]
+                across = [places[b] for a, b in path if a in layout.stacked]
+                if len(across) == len(path):
+                    points = _from_column(start, across[:-1], (end.x - end.w / 2, end.y))
+                elif across:  # out of a column and, where its reader is absent, on to who reads that
+                    *passed, corner = across
+                    lead = _from_column(start, passed, (corner.x - corner.width / 2, corner.y))
+                    turn = _turn((corner.x, corner.y + corner.height / 2), lead[-1])[::-1]
+                    start = Box(corner.x, corner.y, 0, corner.height)
+                    line = _line(start, end, path[len(across) :], layout, ports, others)
+                    points = [*lead, *turn[1:], *line[1:]]
                 else:
-                    others = [outer[c.name] for c in cells if c.place not in (source.place, target.place)]
                     points = _line(start, end, path, layout, ports, others)
             routes.append(Route(name, target.name, [(round(x, 1), round(y, 1)) for x, y in points]))
     return routes
@@ -118,13 +126,13 @@ def _line(
     return guide
 
 
-def _from_column(start: Box, end: Box, passed: list[Place]) -> list[Point]:
+def _from_column(start: Box, passed: list[Place], end: Point) -> list[Point]:
     """From a member of a column to the right, straight through places that are empty in this stage."""
     points = [(start.x + start.w / 2, start.y)]
     for place in passed:
         left, right = place.x - place.width / 2, place.x + place.width / 2
         points += _sideways(points[-1], (left, place.y))[1:] + _straight((left, place.y), (right, place.y))[1:]
-    return points + _sideways(points[-1], (end.x - end.w / 2, end.y))[1:]
+    return points + _sideways(points[-1], end)[1:]
 
 
 def _guide(start: Box, end: Box, path: list[Link], layout: Layout) -> list[Point]:

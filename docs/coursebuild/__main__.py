@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from coursebuild import addresses, golden
-from coursebuild.build import Summary, build, check_sources
+from coursebuild.build import Options, Summary, build, check_sources
 from coursebuild.course import Course
 from coursebuild.execution.cache import Cache
 from coursebuild.execution.scheduler import SECONDS
@@ -28,6 +28,9 @@ def main() -> int:
     one.add_argument(
         "--seconds", type=float, default=SECONDS, help="when a chapter counts as hanging (default: %(default)g)"
     )
+    one.add_argument(
+        "--draft", action="store_true", help="stop for failing chapters only, report all else (for a preview)"
+    )
     two = commands.add_parser("serve", help="build, serve, and build again at every change")
     two.add_argument("--port", type=int, default=8000)
     commands.add_parser("check", help="check the sources without running them")
@@ -40,7 +43,8 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that running chapters are ended, too
     project = Project(options.root.resolve())
     if options.command == "build":
-        return report(build(project, (options.site or project.site).resolve(), options.jobs, options.seconds))
+        how = Options(options.jobs, options.seconds, options.draft)
+        return report(build(project, (options.site or project.site).resolve(), how))
     if options.command == "serve":
         return serve(project, options.port)
     if options.command == "check":
@@ -64,6 +68,8 @@ def main() -> int:
 
 def report(summary: Summary) -> int:
     """Print what is wrong, then the one line that ends every build."""
+    for problem in summary.warnings:
+        print(f"would stop a build that isn't a draft: {problem}", file=sys.stderr)
     for problem in summary.problems:
         print(problem, file=sys.stderr)
     sys.stderr.flush()
@@ -84,11 +90,21 @@ def record(project: Project) -> int:
 
 
 def serve(project: Project, port: int) -> int:
-    """Build in a process of its own each time, so that an edit of the build code counts, too."""
+    """Build drafts, each in a process of its own, so that an edit of the build code counts, too."""
     from coursebuild.server import serve as run_server
 
     site = project.cache / "serve"
-    command = [sys.executable, "-m", "coursebuild", "--root", str(project.root), "build", "--site", str(site)]
+    command = [
+        sys.executable,
+        "-m",
+        "coursebuild",
+        "--root",
+        str(project.root),
+        "build",
+        "--draft",
+        "--site",
+        str(site),
+    ]
 
     def rebuild(changed: set[Path]) -> tuple[bool, str]:
         made = subprocess.run(command, stdout=None, stderr=subprocess.PIPE, text=True)
@@ -99,9 +115,8 @@ def serve(project: Project, port: int) -> int:
     if not ok and not site.exists():
         return 1
     watch = [project.root / name for name in ("examples", "common", "docs", "mkdocs.yml", "mkdocs.en.yml")]
-    ignored = [
-        project.root / "docs" / language / module for language in LANGUAGES for module in project.modules(language)
-    ]
+    generated = [(language, folder) for language in LANGUAGES for folder in [*project.modules(language), "downloads"]]
+    ignored = [project.root / "docs" / language / folder for language, folder in generated]
     run_server(site, watch, rebuild, port=port, ignored=ignored, base_path=Info.load(project.root).base_path)
     return 0
 

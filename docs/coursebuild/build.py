@@ -21,29 +21,47 @@ from coursebuild.progress import Progress
 from coursebuild.project import LANGUAGES, Chapter, Project
 
 
+@dataclass(frozen=True)
+class Options:
+    """How to build. `jobs`: chapters run side by side (None: one a core); `seconds`: when one of them counts as hanging;
+    `draft`: only a chapter that fails stops the build, all else that is wrong is reported (for a preview)."""
+
+    jobs: int | None = None
+    seconds: float = scheduler.SECONDS
+    draft: bool = False
+
+
 @dataclass
 class Summary:
-    """The last line of a build; scripts of both languages are counted."""
+    """The last line of a build (scripts of both languages are counted), and what is wrong: `problems` stopped it,
+    `warnings` didn't, as it was for a preview."""
 
     chapters: int = 0
     run: int = 0
     cached: int = 0
     failed: int = 0
     problems: list[Problem] = field(default_factory=list)
+    warnings: list[Problem] = field(default_factory=list)
 
     def __str__(self) -> str:
         return f"chapters: {self.chapters}, run: {self.run}, cached: {self.cached}, failed: {self.failed}"
 
+    def add(self, problems: list[Problem], options: Options) -> None:
+        """Stop the build if there are problems and it isn't a draft."""
+        if problems and not options.draft:
+            raise BuildError(problems)
+        self.warnings += problems
 
-def build(project: Project, site: Path, jobs: int | None = None, seconds: float = scheduler.SECONDS) -> Summary:
-    """Build the site of both languages into `site`. Where anything is wrong, `summary.problems` says what, and `site`
+
+def build(project: Project, site: Path, options: Options = Options()) -> Summary:
+    """Build the site of both languages into `site`. Where anything stops it, `summary.problems` says what, and `site`
     is as it was."""
     summary = Summary()
     project.cache.mkdir(exist_ok=True)
     try:
         with _alone(project):
             _sweep(project)
-            _build(project, site, jobs, seconds, summary)
+            _build(project, site, options, summary)
     except BuildError as error:
         summary.problems += error.problems
     return summary
@@ -108,7 +126,7 @@ def check_sources(project: Project, course: Course) -> list[Problem]:
     return list(dict.fromkeys(problems))  # what can't be read is said once, not by each check
 
 
-def _build(project: Project, site: Path, jobs: int | None, seconds: float, summary: Summary) -> None:
+def _build(project: Project, site: Path, options: Options, summary: Summary) -> None:
     preflight()
     course = Course(project)
     chapters = project.chapters()
@@ -117,11 +135,9 @@ def _build(project: Project, site: Path, jobs: int | None, seconds: float, summa
     stale = [chapter for chapter in chapters if cache.find(chapter) is None]
     if stale:
         scheduler.warm_up(project.root)
-    if problems := check_sources(project, course):
-        raise BuildError(problems)
-    results = execute(project, chapters, stale, cache, jobs, seconds, summary)
-    if problems := check_outputs(project, results):
-        raise BuildError(problems)
+    summary.add(check_sources(project, course), options)
+    results = execute(project, chapters, stale, cache, options, summary)
+    summary.add(check_outputs(project, results), options)
     start = time.monotonic()
     sha, epoch = commit(project.root)
     info = Info(
@@ -129,18 +145,17 @@ def _build(project: Project, site: Path, jobs: int | None, seconds: float, summa
         commit=_clean(project, sha),
         epoch=epoch,
         versions=versions(),
-        wheel=wheel.build(project.root, epoch).name,
+        wheel=wheel.build(project.root).name,
     )
     info.save(project.root)
     for language in LANGUAGES:
         layout.lay_out(project, language, {c: r for c, r in results.items() if c.language == language}, course, info)
-    staging = render.render(project, info)
+    staging = render.render(project, info, strict=not options.draft)
     try:
         addresses.write_redirects(project.root, staging, info.base_path)
         short = {entry.anchor: links.page_of(entry) for entry in course.entries if course.exists(entry)}
         addresses.write_short_links(staging, info.base_path, short)
-        if problems := sitecheck.check(staging, info.site_url) + addresses.check(project.root, staging):
-            raise BuildError(problems)
+        summary.add(sitecheck.check(staging, info.site_url) + addresses.check(project.root, staging), options)
         render.put_in_place(staging, site)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
@@ -152,8 +167,7 @@ def execute(
     chapters: list[Chapter],
     stale: list[Chapter],
     cache: Cache,
-    jobs: int | None,
-    seconds: float,
+    options: Options,
     summary: Summary,
 ) -> dict[Chapter, Path]:
     """The result folders of all chapters; those of `stale` are run first."""
@@ -165,7 +179,9 @@ def execute(
             summary.failed += bool(problems)
             progress.step(f"{chapter.module}/{chapter.stem} {chapter.language}", took, not problems)
 
-        problems = scheduler.run(project.root, stale, cache.keep, report, jobs, seconds) if stale else []
+        problems = []
+        if stale:
+            problems = scheduler.run(project.root, stale, cache.keep, report, options.jobs, options.seconds)
     if problems:
         raise BuildError(problems)
     found = {chapter: cache.find(chapter) for chapter in chapters}
@@ -182,8 +198,10 @@ def check_outputs(project: Project, results: dict[Chapter, Path]) -> list[Proble
     problems = []
     first, *others = LANGUAGES
     for chapter, folder in results.items():
-        for language in others if chapter.language == first else ():
-            twin = Chapter(language, chapter.module, chapter.stem)
+        twins = [Chapter(language, chapter.module, chapter.stem) for language in others]
+        for twin in twins if chapter.language == first else ():
+            if twin not in results:  # said by the check of the sources
+                continue
             shown = [json.loads((f / "outputs.json").read_text(encoding="utf-8")) for f in (folder, results[twin])]
             problems += pairs.check_outputs(*shown, (str(chapter), str(twin)))
     return problems

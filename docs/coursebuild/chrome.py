@@ -202,8 +202,8 @@ def _bar(stem: str, module: str, language: str, info: Info, page: str) -> str:
 
 def lab_bar(name: str, language: str, info: Info) -> str:
     """Colab badge and download link, above the lab in the notebook `name`."""
-    words, stem = WORDS[language], Path(name).stem
-    return _links([(info.colab_url(f"{language}/{LABS}/{stem}/{name}"), words["colab"]), (name, words["lab-notebook"])])
+    words = WORDS[language]
+    return _links([(info.colab_url(f"{language}/{LABS}/{name}"), words["colab"]), (f"../{name}", words["lab-notebook"])])
 
 
 def _links(items: list[tuple[str, str]]) -> str:

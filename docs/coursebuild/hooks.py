@@ -152,16 +152,15 @@ def on_page_context(context: dict, page: Page, config: MkDocsConfig, nav) -> dic
 
 
 def on_post_build(config: MkDocsConfig) -> None:
-    """The labs' notebooks for download, as free of the site's own as the chapters' are."""
+    """The labs' notebooks for download, beside their pages and as free of the site's own as the chapters' are."""
     state = _now()
     home = f"{state.info.site_url}{state.language}/"
-    for path in sorted(Path(config.site_dir, LABS).rglob("*.ipynb")):
+    for path in sorted(Path(config.docs_dir, LABS).glob("*.ipynb")):
         page = f"{LABS}/{path.name}"
 
         def resolve(link: str, page: str = page) -> str:
             return links.absolute(state.course, link, page, home)
 
         text = path.read_text(encoding="utf-8")
-        path.write_text(
-            downloads.lab(text, state.language, state.info, home + links.address(page), resolve), encoding="utf-8"
-        )
+        book = downloads.lab(text, state.language, state.info, home + links.address(page), resolve)
+        Path(config.site_dir, page).write_text(book, encoding="utf-8")

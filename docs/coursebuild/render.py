@@ -17,12 +17,12 @@ from coursebuild.problems import BuildError, Problem
 from coursebuild.project import CONFIGS, LANGUAGES, Project
 
 
-def render(project: Project, info: Info) -> Path:
+def render(project: Project, info: Info, strict: bool = True) -> Path:
     """Render into a new folder below `.cache/` and return it. Nothing of `site/` is touched."""
     staging = Path(tempfile.mkdtemp(prefix="site-", dir=project.cache))
     staging.chmod(0o755)
     try:
-        running = {language: _start(project, language, staging, info) for language in LANGUAGES}
+        running = {language: _start(project, language, staging, info, strict) for language in LANGUAGES}
         problems = [p for language, process in running.items() for p in _finish(process, CONFIGS[language])]
         if problems:
             raise BuildError(problems)
@@ -33,7 +33,7 @@ def render(project: Project, info: Info) -> Path:
     return staging
 
 
-def _start(project: Project, language: str, staging: Path, info: Info) -> subprocess.Popen:
+def _start(project: Project, language: str, staging: Path, info: Info, strict: bool) -> subprocess.Popen:
     path = os.pathsep.join([str(project.root), str(Path(__file__).resolve().parents[1])])
     environment = os.environ | {
         "PYTHONPATH": path,
@@ -46,7 +46,7 @@ def _start(project: Project, language: str, staging: Path, info: Info) -> subpro
         "-m",
         "mkdocs",
         "build",
-        "--strict",
+        "--strict" if strict else "--no-strict",
         "--quiet",
         "--config-file",
         CONFIGS[language],

@@ -8,26 +8,16 @@ from pathlib import Path
 
 from coursebuild.problems import BuildError, Problem
 
+EPOCH = "315532800"  # 1980, the earliest time in a zip file: the same version is the same bytes, whatever the commit
 
-def build(root: Path, epoch: int) -> Path:
-    """Build the wheel into `.cache/wheels/` and return it. Its version holds a hash of its content, so that one that
-    exists is the same."""
+
+def build(root: Path) -> Path:
+    """Build the wheel into `.cache/wheels/` and return it. Its version holds a hash of its content."""
     folder = root / ".cache" / "wheels"
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
-    made = subprocess.run(
-        command, cwd=root, capture_output=True, text=True, env=os.environ | {"SOURCE_DATE_EPOCH": str(epoch)}
-    )
+    environment = os.environ | {"SOURCE_DATE_EPOCH": EPOCH}
+    made = subprocess.run(command, cwd=root, capture_output=True, text=True, env=environment)
+    printed = (made.stdout + made.stderr).strip()
     if made.returncode:
-        raise BuildError(
-            [
-                Problem(
-                    "pyproject.toml",
-                    1,
-                    "the wheel of common can't be built",
-                    (made.stdout + made.stderr).strip()[-2000:],
-                )
-            ]
-        )
-    name = re.search(r"(\S+\.whl)\s*$", made.stdout + made.stderr)
-    wheel = folder / Path(name[1]).name
-    return wheel
+        raise BuildError([Problem("pyproject.toml", 1, "the wheel of common can't be built", printed[-2000:])])
+    return folder / Path(re.search(r"(\S+\.whl)$", printed)[1]).name

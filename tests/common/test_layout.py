@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import os
 import random
@@ -111,6 +112,45 @@ def test_no_line_runs_through_a_node_of_a_large_graph(seed):
     figure = Figure([(random_graph(60, seed), "")])
     assert len(figure._stages[0]) == 60
     assert crossings(figure) == []
+
+
+def edited(gm: GraphModule, dice: random.Random, name: str) -> GraphModule:
+    """A copy in which some operations are bypassed, and some values observed for some of their readers."""
+    gm = copy.deepcopy(gm)
+    for number, node in enumerate(list(gm.graph.nodes)):
+        if node.op == "call_function" and dice.random() < 0.15:
+            node.replace_all_uses_with(node.all_input_nodes[0])
+            gm.graph.erase_node(node)
+        elif node.op != "output" and node.users and dice.random() < 0.3:
+            gm.add_submodule(f"{name}_{number}", torch.ao.quantization.MinMaxObserver())
+            with gm.graph.inserting_after(node):
+                observer = gm.graph.call_module(f"{name}_{number}", (node,))
+            kept = {observer, *(user for user in node.users if dice.random() < 0.3)}
+            node.replace_all_uses_with(observer, delete_user_cb=lambda user, kept=kept: user not in kept)
+    return gm
+
+
+@pytest.mark.parametrize("show_params", [False, True])
+@pytest.mark.parametrize("seed", range(8))
+def test_random_edits_leave_places_and_lines_in_order(seed, show_params):
+    dice, graph, root = random.Random(seed), Graph(), torch.nn.Module()
+    made = [graph.placeholder("x")]
+    weights = []
+    for number in range(dice.randint(1, 5)):
+        root.register_buffer(f"w{number}", torch.ones(1))
+        weights.append(graph.get_attr(f"w{number}"))
+    for _ in range(12):
+        inputs = [dice.choice(made[-4:]), dice.choice(made), dice.choice(weights)][: dice.randint(1, 3)]
+        made.append(graph.call_function(torch.ops.aten.cat.default, (inputs,)))
+    graph.output(made[-1])
+    graphs = [GraphModule(root, graph)]
+    graphs += [edited(graphs[0], dice, "a"), edited(graphs[0], dice, "b")]
+    graphs.append(edited(graphs[-1], dice, "c"))
+    figure = Figure([(gm, str(number)) for number, gm in enumerate(graphs)], show_params=show_params)
+    figure.html("f")
+    assert crossings(figure) == []
+    for cells in figure._stages:
+        assert len({cell.place for cell in cells}) == len(cells), "without q and dq no two nodes share a place"
 
 
 def test_every_edge_of_a_stage_is_drawn_once(figures):

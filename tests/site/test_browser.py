@@ -63,14 +63,15 @@ def test_axe_finds_nothing_serious(server: Server, site: BuiltSite, context: Cal
     assert AXE.is_file(), "axe-core is missing: run `make test`, which installs it, or `npm ci --prefix tests`"
     page = context(color_scheme=scheme).new_page()
     found = {}
-    for path in ["", "m00", *site.chapters(), *site.labs()]:
-        visit(page, address(server, language, path))
+    pages = [address(server, language, path) for path in ["", "m00", *site.chapters(), *site.labs()]]
+    for where in [*pages, f"{server.address}{language}/nothing/"]:  # the last is the 404 page
+        visit(page, where)
         page.add_script_tag(path=AXE)
         result = page.evaluate("axe.run({resultTypes: ['violations']})")
         assert result["testEngine"]["name"] == "axe-core"
         bad = [v for v in result["violations"] if v["impact"] in ("serious", "critical")]
         if bad:
-            found[path] = [f"{v['id']}: {v['help']}: {[n['html'][:120] for n in v['nodes'][:3]]}" for v in bad]
+            found[where] = [f"{v['id']}: {v['help']}: {[n['html'][:120] for n in v['nodes'][:3]]}" for v in bad]
     assert not found, report(found)
 
 
@@ -137,6 +138,7 @@ def test_the_root_page_works_without_javascript(server: Server, context: Callabl
     page = context(java_script_enabled=False, viewport=PHONE).new_page()
     page.goto(server.address)
     assert page.url == server.address
+    assert page.evaluate("document.scrollingElement.scrollWidth") <= PHONE["width"]
     page.locator(f"a[hreflang='{language}']").click()
     assert page.url == address(server, language, "")
     assert page.locator("h1").is_visible()

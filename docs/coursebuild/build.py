@@ -23,8 +23,8 @@ from coursebuild.project import LANGUAGES, Chapter, Project
 
 @dataclass(frozen=True)
 class Options:
-    """How to build. `jobs`: chapters run side by side (None: one a core); `seconds`: when one of them counts as hanging;
-    `draft`: only a chapter that fails stops the build, all else that is wrong is reported (for a preview)."""
+    """How to build. `jobs`: chapters run side by side (None: one a core); `seconds`: when one of them counts as
+    hanging; `draft`: only a chapter that fails stops the build, all else that is wrong is reported (for a preview)."""
 
     jobs: int | None = None
     seconds: float = scheduler.SECONDS

@@ -19,7 +19,6 @@ WORDS = {
         "lab": "實作",
         "appendix": "附錄",
         "planned": "尚未寫完",
-        "table": "表格",
         "columns": ["章", "assert", "表", "圖", "輸出雜湊"],
         "total": "合計",
         "versions": "執行時的版本：",
@@ -39,7 +38,6 @@ WORDS = {
         "lab": "Lab",
         "appendix": "Appendix",
         "planned": "not written yet",
-        "table": "Table",
         "columns": ["chapter", "asserts", "tables", "figures", "output hash"],
         "total": "total",
         "versions": "Run with ",
@@ -111,12 +109,17 @@ def fill(
         marker = f"<!-- {name} -->"
         if marker in markdown:
             markdown = markdown.replace(marker, re.sub(r"\n\s*(?=\n)", "", make()))
-    if (docs / page).with_suffix(".json").exists():
+    if is_chapter(page, docs):
         front, title, rest = re.match(r"(---\n.*?\n---\n+)?([^\n]*)\n(.*)", markdown, re.S).groups()
         module, _, name = page.rpartition("/")
         bar = _bar(Path(name).stem, module, language, info, page)
         markdown = f"{front or ''}{title}\n\n{bar}\n{rest}{_foot(docs, page, language, info)}"
     return markdown
+
+
+def is_chapter(page: str, docs: Path) -> bool:
+    """Whether a page was made from a chapter: its ledger lies beside it."""
+    return (docs / page).with_suffix(".json").exists()
 
 
 def _template(templates: Environment, name: str, language: str, **values: object) -> str:
@@ -203,7 +206,8 @@ def _bar(stem: str, module: str, language: str, info: Info, page: str) -> str:
 def lab_bar(name: str, language: str, info: Info) -> str:
     """Colab badge and download link, above the lab in the notebook `name`."""
     words = WORDS[language]
-    return _links([(info.colab_url(f"{language}/{LABS}/{name}"), words["colab"]), (f"../{name}", words["lab-notebook"])])
+    colab = info.colab_url(f"{language}/{LABS}/{name}")
+    return _links([(colab, words["colab"]), (f"../{name}", words["lab-notebook"])])
 
 
 def _links(items: list[tuple[str, str]]) -> str:

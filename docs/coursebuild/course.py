@@ -77,6 +77,11 @@ class Course:
         """Entries by what `chapter:` links call them."""
         return {entry.key: entry for entry in self.entries}
 
+    @cached_property
+    def by_page(self) -> dict[str, Entry]:
+        """Entries by their page's source."""
+        return {entry.page: entry for entry in self.entries}
+
     def exists(self, entry: Entry) -> bool:
         """Whether it is written (in the first language; the twin check sees to the others)."""
         root, language = self.project.root, LANGUAGES[0]

@@ -16,13 +16,13 @@ from mkdocs.structure.toc import get_toc
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1])]
 
-from coursebuild import chrome, downloads, lab_page, links  # noqa: E402
+from coursebuild import chrome, downloads, lab_page, links, reflow  # noqa: E402
 from coursebuild.course import Course  # noqa: E402
 from coursebuild.info import Info  # noqa: E402
+from coursebuild.page_markdown import PageExtension  # noqa: E402
 from coursebuild.project import LABS, LANGUAGES, Project  # noqa: E402
 
 LINK = re.compile(r"(?<=\]\()chapter:[^)\s]+(?=\))|(?<=href=\")chapter:[^\"]+(?=\")")
-TITLE_ID = "title"  # of every page's h1: an explicit {#id} there would show in titles and navigation
 
 
 class _State:
@@ -58,6 +58,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
         )
     config.site_url = f"{state.info.site_url}{state.language}/"
     config.nav = chrome.navigation(state.course, state.language, Path(config.docs_dir))
+    config.markdown_extensions.append(PageExtension())
     config.extra["info"] = state.info
     config.extra["language"] = state.language
     config.extra["alternate"] = [
@@ -87,31 +88,21 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
             raise PluginError(f"{uri}: the link {match[0]} names no chapter of docs/course.yml") from None
 
     markdown = LINK.sub(link, markdown)
+    if state.language == "zh-TW" and not chrome.is_chapter(
+        uri, Path(config.docs_dir)
+    ):  # a chapter's are joined already
+        markdown = reflow.join(markdown)
+    if (entry := state.course.by_page.get(uri)) and (goal := entry.goal.get(state.language)):
+        page.meta.setdefault("description", goal)
     return chrome.fill(markdown, state.course, state.language, uri, state.info, Path(config.docs_dir), state.templates)
 
 
 @event_priority(-50)
 def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """The page of a lab in the chapters' markup; the id of every page's title; tables that the keyboard can scroll."""
+    """The page of a lab in the chapters' markup; drawings stay out of the search index, which has their text twins."""
     if page.file.src_uri.endswith(".ipynb"):
         content = _lab(content, page, config)
-    for item in page.toc.items:
-        if item.level == 1:  # the table of contents leads to the title, too
-            content = content.replace(f'href="#{item.id}"', f'href="#{TITLE_ID}"', 1)
-            item.id = TITLE_ID
-    content = re.sub(
-        r"<h1(?![^>]* id=)", f'<h1 id="{TITLE_ID}"', re.sub(r'(<h1[^>]*?) id="[^"]*"', r"\1", content, count=1), count=1
-    )
-    label = chrome.WORDS[_now().language]["table"]
-    wrap = f'<div class="md-typeset__scrollwrap" tabindex="0" role="region" aria-label="{label}">'
-    return re.sub(r"<table>(?=\s*<thead>\s*<tr>\s*<th).*?</table>", lambda m: _wrapped(m, wrap), content, flags=re.S)
-
-
-def _wrapped(table: re.Match, wrap: str) -> str:
-    """A table that Markdown made, in a wrapper; one of common.viz has its own."""
-    before = table.string[max(0, table.start() - 600) : table.start()]
-    own = re.search(r'<div class="fx-table"[^>]*>\s*$', before)
-    return table[0] if own else f"{wrap}{table[0]}</div>"
+    return content.replace("<svg ", "<svg data-search-exclude ")
 
 
 def _lab(content: str, page: Page, config: MkDocsConfig) -> str:

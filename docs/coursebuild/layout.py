@@ -1,7 +1,6 @@
 """Lay the results of the chapters out as plain files beside the hand-written pages, for the rendering step."""
 
 import json
-import re
 import shutil
 from pathlib import Path
 
@@ -31,7 +30,7 @@ def lay_out(project: Project, language: str, results: dict[Chapter, Path], cours
             (result / "notebook.ipynb").read_text(encoding="utf-8"), language, info, address, resolve
         )
         ledger = json.dumps(downloads.ledger(result, chapter, info), ensure_ascii=False, indent=1) + "\n"
-        markdown = front_matter(source) + (result / "page.md").read_text(encoding="utf-8")
+        markdown = (result / "page.md").read_text(encoding="utf-8")
         scripts[f"{chapter.module}/{chapter.stem}.py"] = script
         for suffix, text in ((".md", markdown), (".py", script), (".ipynb", book), (".json", ledger)):
             wanted.add(_write(docs / chapter.module / f"{chapter.stem}{suffix}", text))
@@ -57,15 +56,6 @@ def _generated(folder: Path) -> bool:
     """Whether a folder holds nothing but what this module writes: a page with its ledger beside it."""
     pages = [p for p in folder.glob("*.md") if p.name != "index.md"]
     return bool(pages) and all(p.with_suffix(".json").exists() for p in pages)
-
-
-def front_matter(source: str) -> str:
-    """The page's description, for search engines and link previews: the first paragraph below the title."""
-    text = source[source.index('"""') + 3 :].split('"""')[0]
-    paragraphs = [p for p in re.split(r"\n\s*\n", text) if p.strip() and not p.lstrip().startswith("#")]
-    plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", paragraphs[0] if paragraphs else "")
-    plain = re.sub(r"[`*]", "", " ".join(plain.split()))
-    return f"---\ndescription: {json.dumps(plain, ensure_ascii=False)}\n---\n\n"
 
 
 def _write(path: Path, text: str) -> Path:

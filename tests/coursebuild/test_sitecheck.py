@@ -431,6 +431,20 @@ def test_the_weight_of_a_page_can_be_set(site: Path):
     assert len(found(site, page_kb=1)) == 6
 
 
+def test_a_page_about_chinese_words_may_hold_them_and_its_exemption_ends_with_them(
+    site: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(sitecheck, "TWO_LANGUAGES", (EN,))
+    expect(site, EN, 1, "needs no exemption any more")
+    more("<p>觀察器是 observer，標註是 annotation。</p>")(site)
+    assert found(site) == []
+
+
+def test_words_that_are_right_in_taiwan_are_no_problem(site: Path):
+    replace("順序", "里程", ZH)(site)
+    assert found(site) == []
+
+
 def test_a_page_that_only_redirects_needs_a_target_and_no_more(site: Path):
     head = '<!doctype html>\n<html lang="en"><head><title>M00-1</title>\n'
     page = head + '<meta http-equiv="refresh" content="0; url={}"></head></html>'

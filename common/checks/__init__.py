@@ -1,8 +1,11 @@
-"""The checker of the labs: random exported graphs, the reader's function that edits them, and yes or no in words.
+"""The checker of the labs: random cases, the reader's function that solves them, and yes or no in words.
 
-The wanted graph is worked out on plain rows (a node's name, op, target and arguments), not with the calls that the
-reader is to find. It runs, so the reader's graph is compared with it twice: row by row, and by its output on random
-inputs. Needs torch alone.
+- M00, functions that edit a graph. The wanted graph is worked out on plain rows (a node's name, op, target and
+  arguments), not with the calls that the reader is to find. It runs, so the reader's graph is compared with it twice:
+  row by row, and by its output on random inputs.
+- M01, functions that compute. Their results are compared with those of PT2E's observers and ops, bit for bit.
+
+Importing needs torch alone; the labs from M01 on need torchao when they check.
 """
 
 from __future__ import annotations
@@ -14,6 +17,8 @@ import torch
 import torch.nn as nn
 from torch.fx import GraphModule
 
+from common.checks import number_report
+from common.checks.answers import NotWrittenYet, WrongAnswer, refusal
 from common.checks.compare import Problem, find_problem
 from common.checks.graphs import BATCHES
 from common.checks.puzzles import PUZZLES, Case, Scale, cases, picture
@@ -23,22 +28,6 @@ from common.checks.words import MISTAKES, WORDS, Language
 __all__ = ["Checker", "NotWrittenYet", "Scale", "WrongAnswer"]
 
 
-class WrongAnswer(AssertionError):
-    """The checker's no: ``code`` names the mistake, the text explains it."""
-
-    def __init__(self, code: str, text: str) -> None:
-        super().__init__(text)
-        self.code = code
-
-    def _render_traceback_(self) -> list[str]:
-        """What IPython shows in place of a traceback: the explanation, without the checker's own stack."""
-        return str(self).splitlines()
-
-
-class NotWrittenYet(WrongAnswer):
-    """The reader's function still raises NotImplementedError."""
-
-
 class Checker:
     """Says whether a reader's function is right, in ``lang`` (``"en"`` or ``"zh-TW"``).
 
@@ -46,7 +35,7 @@ class Checker:
     when all are right. Otherwise it raises, with the smallest graph that fails.
 
     ``stages`` then holds that graph before the edit, as the function left it and as it should be, with labels:
-    what :func:`common.viz.draw_stages` takes.
+    what :func:`common.viz.draw_stages` takes. In the M01 lab, ``args`` holds the arguments instead.
 
     Raises (each method):
         NotWrittenYet: the function raises NotImplementedError.
@@ -58,6 +47,7 @@ class Checker:
             raise ValueError(f"Checker: unknown language {lang!r}; known: {', '.join(map(repr, WORDS))}")
         self.lang, self.seed = lang, seed
         self.stages: list[tuple[GraphModule, str]] = []
+        self.args: tuple[Any, ...] = ()
 
     def insert_module(self, fn: Callable[[GraphModule, str, str, nn.Module], Any]) -> None:
         """``fn(gm, node_name, module_name, module)``: call the module on the node; all its other users take that."""
@@ -75,6 +65,22 @@ class Checker:
         """``fn(gm, node_name)``: users take the node's first input; returns the names of all nodes that went."""
         self._check("bypass", fn)
 
+    def dequantize(self, fn: Callable[[torch.Tensor, float, int], torch.Tensor]) -> None:
+        """``fn(q, scale, zero_point)``: 8-bit integers back to float32."""
+        self._check_numbers("dequantize", fn)
+
+    def quantize(self, fn: Callable[[torch.Tensor, float, int, int, int, torch.dtype], torch.Tensor]) -> None:
+        """``fn(x, scale, zero_point, qmin, qmax, dtype)``: float32 values to integers."""
+        self._check_numbers("quantize", fn)
+
+    def qparams(self, fn: Callable[..., tuple[torch.Tensor, torch.Tensor]]) -> None:
+        """``fn(lo, hi, qmin, qmax, symmetric)``: the scale and the zero point for a range, both of the shape of lo."""
+        self._check_numbers("qparams", fn)
+
+    def quantize_weight(self, fn: Callable[[torch.Tensor, int, int, int], tuple[torch.Tensor, torch.Tensor]]) -> None:
+        """``fn(weight, axis, qmin, qmax)``: symmetric, one scale for each index of dimension ``axis``; (q, scale)."""
+        self._check_numbers("quantize_weight", fn)
+
     def picture(self, puzzle: str) -> list[tuple[GraphModule, str]]:
         """A graph before the edit and as wanted, with labels, for :func:`common.viz.draw_stages`.
 
@@ -85,6 +91,14 @@ class Checker:
             raise ValueError(f"Checker.picture: unknown puzzle {puzzle!r}; known: {', '.join(map(repr, PUZZLES))}")
         case, words = picture(puzzle), WORDS[self.lang]
         return [(case.before, words["before"]), (case.wanted, words["target"])]
+
+    def _check_numbers(self, name: str, fn: Callable[..., Any]) -> None:
+        found = number_report.check(name, fn, self.lang, self.seed)
+        if isinstance(found, str):
+            print(found)
+        else:
+            self.args, no = found
+            raise no
 
     def _check(self, name: str, fn: Callable[..., Any]) -> None:
         tried, words = cases(name, self.seed), WORDS[self.lang]
@@ -103,10 +117,10 @@ class Checker:
         what, hint = (text.format(name=name, **problem.fields) for text in MISTAKES[problem.code][self.lang])
         hint = words["hint"].format(hint=hint)
         if problem.code == "not_written":
-            return NotWrittenYet(problem.code, f"✗ {what}\n{hint}")
+            return refusal(problem.code, f"✗ {what}\n{hint}")
         graph = [f"    {row}" for row in rows_of(case.before) if row.op != "get_attr" and row.name != "_guards_fn"]
         differ = [words["wanted"] + row for row in problem.wanted] + [words["came"] + row for row in problem.came]
         head, call = [words["no"].format(name=name, **count)], [f"    {case.call(name)}"]
         look = [words["look"]] if problem.code != "broken" else []  # a graph with a stranger's nodes can't be drawn
         blocks = (head, call, graph, differ, [what, hint, *look])
-        return WrongAnswer(problem.code, "\n\n".join("\n".join(block) for block in blocks if block))
+        return refusal(problem.code, "\n\n".join("\n".join(block) for block in blocks if block))

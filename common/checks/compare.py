@@ -14,6 +14,7 @@ import torch
 import torch.nn as nn
 from torch.fx import GraphModule
 
+from common.checks.answers import first_line
 from common.checks.graphs import BATCHES, inputs
 from common.checks.puzzles import Case
 from common.checks.rows import Row, lookup, rows_of
@@ -46,7 +47,7 @@ def find_problem(case: Case, fn: Callable[..., Any], gm: GraphModule) -> Problem
         except NotImplementedError:
             return Problem("not_written", {}, [], [])
         except Exception as e:  # whatever the reader's code raises is an answer to explain
-            error = _first_line(e)
+            error = first_line(e)
     came = rows_of(gm)
     if came == rows_of(case.before):
         other = isinstance(returned, GraphModule) and returned is not gm
@@ -63,11 +64,6 @@ def find_problem(case: Case, fn: Callable[..., Any], gm: GraphModule) -> Problem
     wanted_lines, came_lines = [str(row) for row in rows_of(case.wanted)], [str(row) for row in came]
     wanted = [line for line in wanted_lines if line not in came_lines]
     return Problem(*found, wanted, [line for line in came_lines if line not in wanted_lines])
-
-
-def _first_line(e: Exception) -> str:
-    text = str(e).partition("\n")[0]
-    return f"{type(e).__name__}: {text}" if text else type(e).__name__
 
 
 def _named_as_wanted(case: Case, came: list[Row]) -> list[Row]:
@@ -167,7 +163,7 @@ def _wrong_run(case: Case, gm: GraphModule, returned: Any) -> Found | None:
             if not all(torch.allclose(a, b) for a, b in zip(came, wanted, strict=True)):
                 return "other_output", {"batch": str(batch)}
     except Exception as e:  # lint and forward can raise anything; the reader gets the first line
-        return "broken", {"error": _first_line(e)}
+        return "broken", {"error": first_line(e)}
     return None
 
 

@@ -131,7 +131,8 @@ class Figure:
             f'<figure class="fx{wide}" id="{esc(id)}" lang="{self.language}" style="{style}">\n{caption}'
             f'<div class="fx-stages">\n{panels}\n</div>\n{self._legend()}\n'
             f'<details class="fx-twin"><summary>{self._words.twin}</summary>\n'
-            f"<pre>{esc_lines(self.text)}</pre></details>\n{data}</figure>"
+            f'<pre tabindex="0" role="region" aria-label="{self._words.twin}">{esc_lines(self.text)}</pre></details>\n'
+            f"{data}</figure>"
         )
 
     def _panel(self, uid: str, number: int) -> str:

@@ -82,8 +82,9 @@ def lay_out(stages: list[list[Cell]], places: list[Place]) -> Layout:
             w, h = group_size(group)
             around = 2 * FRAME * is_framed(group)
             place = places[index]
-            place.width = max(place.width, math.ceil(w + around))
-            place.height = max(place.height, math.ceil(h + around))
+            # Even numbers: `dot` rounds, and the middle of a node is where its lines end.
+            place.width = max(place.width, 2 * math.ceil((w + around) / 2))
+            place.height = max(place.height, 2 * math.ceil((h + around) / 2))
     wanted = [_edges(cells) for cells in stages]
     filled = [{cell.place for cell in cells} for cells in stages]
     links = _reduced(set().union(*wanted) | _series(wanted, filled), wanted, filled)
@@ -195,6 +196,8 @@ def _source(stages: list[list[Cell]], places: list[Place], links: set[Link], col
     for cells in stages:
         where = {cell.name: cell.place for cell in cells}
         spine |= {(where[source], cell.place) for cell in cells for source, position in cell.reads if position == 0}
+    ends = {a for a, _ in links} | {index for index, place in enumerate(places) if place.kind == "output"}
+    spine = {(a, b) for a, b in spine if b in ends}  # what nobody reads may stand aside
     stacked = {member for column in columns.values() for member in column}
     graph = graphviz.Digraph(
         graph_attr={"nodesep": f"{_GAP_X / _INCH:.4f}", "ranksep": f"{_GAP_Y / _INCH:.4f}"},

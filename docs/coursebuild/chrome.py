@@ -108,7 +108,7 @@ def fill(
     for name, make in makers.items():
         marker = f"<!-- {name} -->"
         if marker in markdown:
-            markdown = markdown.replace(marker, re.sub(r"\n\s*(?=\n)", "", make()))
+            markdown = markdown.replace(marker, make())
     if is_chapter(page, docs):
         front, title, rest = re.match(r"(---\n.*?\n---\n+)?([^\n]*)\n(.*)", markdown, re.S).groups()
         module, _, name = page.rpartition("/")
@@ -123,7 +123,8 @@ def is_chapter(page: str, docs: Path) -> bool:
 
 
 def _template(templates: Environment, name: str, language: str, **values: object) -> str:
-    return templates.get_template(f"partials/{name}.html").render(words=WORDS[language], **values).strip()
+    text = templates.get_template(f"partials/{name}.html").render(words=WORDS[language], **values).strip()
+    return re.sub(r"\n\s*(?=\n)", "", text)  # a blank line would end the block
 
 
 def _listed(entry: Entry, course: Course, language: str, page: str) -> dict:

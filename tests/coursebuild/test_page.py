@@ -102,3 +102,9 @@ def test_ids_in_other_sections_stay_when_an_output_is_added():
     before = page.number(blocks, {21: [Output(shown=Table())]})
     after = page.number(blocks, {8: [Output(shown=Table())], 21: [Output(shown=Table())]})
     assert before[21][0].id == after[21][0].id == "u-table-1"
+
+
+def test_fences_in_generated_html_are_no_fences():
+    made = page.one_block("<pre>```\na ~~~ b</pre><script type='application/json'>{\"a\": \"```\"}</script>")
+    assert "``" not in made and "~~" not in made
+    assert "&#96;&#96;`" in made and '"\\u0060\\u0060`"' in made

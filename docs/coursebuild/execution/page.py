@@ -128,5 +128,9 @@ def fence(code: str) -> str:
 
 
 def one_block(text: str) -> str:
-    """HTML without blank lines, which would end a raw block; a line feed inside <pre> stays one."""
-    return re.sub(r"\n(?=\s*\n)", "&#10;", text)
+    """HTML as one raw block of Markdown: no blank line, which would end it (a line feed inside <pre> stays one), and
+    nothing that a fence is made of, which some extensions look for everywhere."""
+    parts = re.split(r"(<script\b.*?</script>)", text, flags=re.S)
+    parts[::2] = [re.sub("`(?=`)|~(?=~)", lambda m: f"&#{ord(m[0])};", part) for part in parts[::2]]
+    parts[1::2] = [re.sub("`(?=`)|~(?=~)", lambda m: f"\\u{ord(m[0]):04x}", part) for part in parts[1::2]]
+    return re.sub(r"\n(?=\s*\n)", "&#10;", "".join(parts))

@@ -57,6 +57,7 @@ fields = {target for *_, target in inputs if target}
 table(inputs, ["placeholder", "kind", "target (field of the original model)"])
 assert [name for name, *_ in inputs] == [node.name for node in ep.graph.find_nodes(op="placeholder")]
 assert [name for name, kind, _ in inputs if kind == "USER_INPUT"] == ["x"]
+assert [kind for _, kind, _ in inputs] == ["PARAMETER"] * 3 + ["BUFFER"] * 3 + ["USER_INPUT"]
 assert fields == set(ep.state_dict)
 
 # %% zh:26e8d6ff
@@ -98,6 +99,8 @@ with torch.no_grad():
 print(f"largest difference between model and gm: {difference}")
 assert [node.name for node in calls] == ["conv2d", "batch_norm", "relu"]
 assert [node.name for node in gm.graph.find_nodes(op="call_module")] == ["_guards_fn"]
+kinds = ["get_attr"] * 6 + ["placeholder", "call_module"] + ["call_function"] * 3 + ["output"]
+assert [node.op for node in gm.graph.nodes] == kinds
 assert [str(node) for node in ep.graph.find_nodes(op="placeholder") if not node.users] == ["b_bn_num_batches_tracked"]
 assert {node.target for node in gm.graph.find_nodes(op="get_attr")} == fields
 assert difference == 0.0
@@ -144,6 +147,7 @@ table(rows, ["node", 'type of meta["val"]', "shape", "keys of meta"])
 conv = calls[0]
 print(conv.meta["val"], conv.meta["val"].dtype, conv.meta["val"].device)
 assert [row[1:3] for row in rows] == [["FakeTensor", [2, 8, 16, 16]]] * 3
+assert {row[3] for row in rows} == {"from_node, nn_module_stack, stack_trace, tensor_meta, torch_fn, val"}
 assert str(conv.meta["val"]) == "FakeTensor(..., size=(2, 8, 16, 16))"
 assert not any("quantization_annotation" in node.meta for node in gm.graph.nodes)
 

@@ -30,7 +30,7 @@ def size_of(cell: Cell) -> tuple[float, float]:
     elif cell.role == "observer":
         inner += SLANT
     elif cell.role in ("quantize", "dequantize"):
-        inner -= SLANT
+        inner += SLANT * 1.5
     elif cell.role == "annotation":
         inner += 6
     return max(inner, MIN_WIDTH), height

@@ -13,6 +13,7 @@ CODE = "\ue000"  # stands for a code span in text without its markup (a private-
 # that no file needs any more.
 ALLOWED = {
     "台": "the everyday form of 臺",
+    "發布": "to publish; the Ministry of Education lists it before 發佈",
     "分布": "distribution; at least as common as 分佈",
     "折": "to fold; 摺 is the other common form",
 }

@@ -146,10 +146,7 @@ def _modules(course: Course, language: str, list_of) -> list[dict]:
     """All modules with their chapters; the appendix is the last."""
     found = []
     for module in (entry for entry in course.entries if entry.kind == "module"):
-        found.append(
-            list_of([module])[0]
-            | {"anchor": f"map-{module.key}", "entries": list_of(course.module_entries(module.key))}
-        )
+        found.append(list_of([module])[0] | {"entries": list_of(course.module_entries(module.key))})
     appendix = {"anchor": "appendix", "label": "", "title": WORDS[language]["appendix"], "goal": "", "url": ""}
     return [*found, appendix | {"entries": list_of(course.module_entries("appendix"))}]
 

@@ -1,5 +1,6 @@
 """The course as data: `docs/course.yml` says which modules and chapters there are, and which are still planned."""
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -120,7 +121,8 @@ class Course:
                 else f"# {entry.title[chapter.language]}"
             )
             if wanted not in source.split("\n"):
-                at = next((i for i, line in enumerate(source.split("\n"), 1) if "# " in line), 1)
+                lines = source[: source.index('"""', source.index('"""') + 3)].split("\n")
+                at = next((i for i, line in enumerate(lines, 1) if re.match(r"# (?!zh:)", line)), 1)
                 line = text[: text.index(entry.key)].count("\n") + 1
                 problems.append(
                     Problem(

@@ -14,8 +14,9 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 from mkdocs.structure.toc import get_toc
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[1])]
+sys.path[:0] = [str(folder) for folder in Path(__file__).resolve().parents[1:3]]
 
+from common.figures.markup import stylesheet  # noqa: E402
 from coursebuild import chrome, downloads, lab_page, links, reflow  # noqa: E402
 from coursebuild.course import Course  # noqa: E402
 from coursebuild.info import Info  # noqa: E402
@@ -69,9 +70,8 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """The figures' stylesheet is common's own, copied as it is."""
-    source = _now().project.root / "common" / "figures" / "figures.css"
-    files.append(File.generated(config, "assets/figures.css", abs_src_path=str(source)))
+    """The figures' stylesheet is common's own."""
+    files.append(File.generated(config, "assets/figures.css", content=stylesheet()))
     return files
 
 

@@ -17,10 +17,11 @@ class _Page(Treeprocessor):
         for parent in list(root.iter()):
             for index, table in enumerate(list(parent)):
                 if table.tag == "table" and "class" not in table.attrib:
-                    names = ("".join(cell.itertext()) for cell in table.iter("th"))
+                    headers = ("".join(cell.itertext()) for cell in table.iter("th"))
                     table.set("class", "pt2e-grid")
-                    label = ", ".join(names)
-                    box = Element("div", {"class": "pt2e-table", "tabindex": "0", "role": "region", "aria-label": label})
+                    label = ", ".join(headers)
+                    names = {"class": "pt2e-table", "tabindex": "0", "role": "region", "aria-label": label}
+                    box = Element("div", names)
                     box.append(table)
                     box.tail, table.tail = table.tail, None
                     parent[index] = box

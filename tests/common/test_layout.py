@@ -57,6 +57,7 @@ def figures(program, editing, pt2e) -> dict[str, Figure]:
 
 
 def stages(figure: Figure) -> Iterator[tuple[int, list, dict[str, Box]]]:
+    assert figure.dot  # lays it out: until then all places are at the origin
     for number, cells in enumerate(figure._stages):
         yield number, cells, boxes_of(cells, figure._places)
 

@@ -63,11 +63,15 @@ def test_observer_and_quantize_dequantize_share_a_place(pt2e):
 
 def test_scales_never_take_the_place_of_the_weight(pt2e):
     stages = pt2e("conv_bn_relu")
-    exported, _, prepared, _, converted = places(Figure(stages, show_params=True))
-    assert exported["conv_weight"] == prepared["conv_weight"] == converted["quantize_per_channel_default"]
-    others = {converted["_scale_0"], converted["_zero_point_0"]}
-    assert len(others) == 2
-    assert not others & set(exported.values())
+    converted = copy.deepcopy(stages[-1][0])
+    nodes = {node.name: node for node in converted.graph.nodes}
+    nodes["_scale_0"].prepend(nodes["quantize_per_channel_default"])  # now the weight is looked at last
+    for last in (stages[-1], (converted, "weight first")):
+        exported, _, prepared, _, end = places(Figure([*stages[:-1], last], show_params=True))
+        assert exported["conv_weight"] == prepared["conv_weight"] == end["quantize_per_channel_default"]
+        others = {end["_scale_0"], end["_zero_point_0"]}
+        assert len(others) == 2
+        assert not others & set(exported.values())
 
 
 def test_several_dequantize_of_one_quantize_have_places_of_their_own(pt2e):

@@ -327,14 +327,14 @@ assert len(set(map(tuple, traced))) == 3
 assert exported[0] == exported[1] == exported[2]
 assert targets == ["aten.conv2d.default", "aten.relu.default", "aten.mean.dim", "aten.linear.default"]
 
-# %% zh:b9b48b1d
+# %% zh:99750871
 # `symbolic_trace` follows the way the model was written: a module is a `call_module` with class and path, `F.conv2d` is
 # a function, `.mean()` a method. Whoever reads such a graph must know every form. The exported graph is the same ops
 # however they were written, and flat.
 #
 # Why it matters: a backend decides node by node whether it has a kernel, and with one vocabulary it has one list to
 # check. PyTorch positions Core ATen, a core subset of these ops, as the functional IR to interface with backends
-# ([IRs](https://docs.pytorch.org/docs/stable/torch.compiler_ir.html)). And a PT2E quantizer finds conv by `node.target`
+# ([IRs](https://docs.pytorch.org/docs/stable/torch.compiler_ir.html)). And a PT2E quantizer can find conv by `node.target`
 # ([M03-1](chapter:m03_1_a_quantizer_from_scratch)). The [overview of M00](chapter:m00) says more about this.
 #
 # ### B3 The layers, from top to bottom {#b3-layers}

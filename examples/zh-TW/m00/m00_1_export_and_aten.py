@@ -332,7 +332,7 @@ assert targets == ["aten.conv2d.default", "aten.relu.default", "aten.mean.dim", 
 #
 # 這為什麼重要？backend 是一個 node 一個 node 地判斷自己有沒有 kernel；詞彙只有一套，要查的清單就只有一份。
 # PyTorch 對 Core ATen（這些 op 的核心子集）的定位，就是和 backend 銜接的 functional IR
-# （[IRs](https://docs.pytorch.org/docs/stable/torch.compiler_ir.html)）。PT2E 的 quantizer 也是靠 `node.target` 找到
+# （[IRs](https://docs.pytorch.org/docs/stable/torch.compiler_ir.html)）。PT2E 的 quantizer 也可以靠 `node.target` 找到
 # conv 的（[M03-1](chapter:m03_1_a_quantizer_from_scratch)）。更多說明見 [M00 總覽](chapter:m00)。
 #
 # ### B3 由上到下有哪幾層 {#b3-layers}

@@ -26,7 +26,6 @@ FIXED = {
     "MKL_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
     "PYTHONHASHSEED": "0",
-    "PYTHONDONTWRITEBYTECODE": "1",
     "TZ": "UTC",
     "LC_ALL": "C.UTF-8",
     "COLUMNS": "120",

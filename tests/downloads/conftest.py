@@ -39,7 +39,6 @@ class Reader:
             "PIP_NO_INDEX": "1",
             "PIP_DISABLE_PIP_VERSION_CHECK": "1",
             "OMP_NUM_THREADS": "1",
-            "PYTHONDONTWRITEBYTECODE": "1",
             "JUPYTER_PATH": str(self.home / "jupyter"),
         }
 

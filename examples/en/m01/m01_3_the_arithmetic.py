@@ -379,7 +379,7 @@ assert total == 8750 and outputs == [87, 88, 87]
 assert 0 < values[1] - values[0] < 1e-7
 assert torch.tensor(2.0**24) + 1 == 2.0**24 and 2**24 // (255 * 128) == 514
 
-# %% zh:c1d020f8
+# %% zh:5679b6cd
 # - Adding in another order is enough to change the float32 sum, if by less than a ten-millionth. Integers give the same
 #   sum in any order.
 # - So small a difference rarely shows. But this sum lies almost exactly between 87 and 88, and so the integer that

@@ -374,5 +374,5 @@ assert torch.tensor(2.0**24) + 1 == 2.0**24 and 2**24 // (255 * 128) == 514
 # 4. 整數的乘積和要扣掉 zero point；padding 補的是 zero point，不是 0。
 # 5. 浮點的 q/dq 圖和整數 kernel 差在 float32 的捨入，輸出的整數偶爾因此差 1。
 #
-# 想自己算算看，請做[練習](chapter:lab_m01)。下一頁是 [M02-1](chapter:m02_1_from_annotation_to_observer)：拆開 prepare，
+# 想自己算算看，請做[實作](chapter:lab_m01)。下一頁是 [M02-1](chapter:m02_1_from_annotation_to_observer)：拆開 prepare，
 # 看 observer 會插在哪裡。

@@ -5,7 +5,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, TimeoutError
 
 from coursebuild.project import LANGUAGES, find_root
 from coursebuild.server import Server
@@ -201,7 +201,9 @@ def test_what_scrolls_sideways_is_reached_and_scrolled_by_keyboard(
             assert element.evaluate("(e) => e.tabIndex >= 0"), f"no tab stop: {where}"
             element.focus()
             page.keyboard.press("ArrowRight")
-            page.wait_for_timeout(50)
-            assert element.evaluate("(e) => e.scrollLeft > 0"), f"the arrow keys don't scroll it: {where}"
+            try:
+                page.wait_for_function("(e) => e.scrollLeft > 0", arg=element, timeout=3000)
+            except TimeoutError:
+                pytest.fail(f"the arrow keys don't scroll it: {where}")
             scrolled += 1
     assert scrolled > 0

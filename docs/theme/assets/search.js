@@ -1,8 +1,11 @@
-// Chinese words in Material's search. The index holds U+200B between the words that jieba found. Those of a query are found
+// What Material's search lacks: Chinese words, and pasted messages.
+// A query of several words first asks for sections that have all of them, as an error message does; only if there is none,
+// for those that have any.
+// The index holds U+200B between the words that jieba found. Those of a query are found
 // here, because Material's own way loses a query's last character and finds nothing if no word begins at its first.
 // It looks out for Han characters; so to its worker, and back, they travel as characters of a private-use plane.
 {
-  const SETUP = 0, QUERY = 2; // Material's message types
+  const SETUP = 0, QUERY = 2, RESULT = 3; // Material's message types
   const SHIFT = 0xed000;
   const encode = (data) => JSON.parse(JSON.stringify(data).replace(/[\u3400-\u9fff]/g,
     (han) => String.fromCodePoint(han.codePointAt(0) + SHIFT)));
@@ -32,14 +35,29 @@
     return found.length ? found.join(" ") : run;
   };
 
+  const all = (query) => query.trim().split(/\s+/).map((term) => (/^[+~-]/.test(term) ? term : `+${term}`)).join(" ");
+
   window.Worker = class extends Worker {
+    #fallback = null; // what to ask for when no section has all words
+
     postMessage(message) {
       if (message.type === SETUP) learn(message.data.docs);
-      if (message.type === QUERY) message = { ...message, data: message.data.replace(/[\u3400-\u9fff]+/g, terms) };
+      if (message.type === QUERY) {
+        const any = message.data.replace(/[\u3400-\u9fff]+/g, terms);
+        const several = any.trim().split(/\s+/).length > 2;
+        this.#fallback = several ? any : null;
+        message = { ...message, data: several ? all(any) : any };
+      }
       super.postMessage(encode(message));
     }
     addEventListener(type, listener, options) {
-      const decoded = (event) => listener(new MessageEvent(type, { data: decode(event.data) }));
+      const decoded = (event) => {
+        const message = decode(event.data);
+        if (message.type === RESULT && !message.data.items.length && this.#fallback) {
+          super.postMessage(encode({ type: QUERY, data: this.#fallback }));
+          this.#fallback = null;
+        } else listener(new MessageEvent(type, { data: message }));
+      };
       super.addEventListener(type, type === "message" ? decoded : listener, options);
     }
   };

@@ -382,7 +382,7 @@ assert keys[3] == "DispatchKeySet(Meta, ADInplaceOrView, AutogradMeta)"
 assert [(x + y).requires_grad, (w + y).requires_grad] == [False, True]
 assert found == {"aten::add.Tensor": [True, True, True, False], "aten::conv2d": [False, False, False, True]}
 
-# %% zh:6e9ae19e
+# %% zh:07887221
 # - `AutogradCPU` is there with and without `requires_grad`: an ordinary tensor always passes that layer, and the layer
 #   decides whether to record anything.
 # - The dtype is not among the keys: float32 and int32 have the same ones. Telling them apart is left to the kernel.
@@ -404,5 +404,6 @@ assert found == {"aten::add.Tensor": [True, True, True, False], "aten::conv2d": 
 #    works on its `ep.module()`, a `GraphModule` that reads the state through `get_attr` and can be called.
 # 2. The graph is flat. `meta` carries each node's shape and dtype, and later the annotations of a quantizer.
 # 3. Different Python, same ATen ops: match on `node.target`, and how the model was written no longer matters.
+#    (Some quantizers match on something else: [M03-3](chapter:m03_3_patterns_that_bite#functional).)
 #
 # Next, [M00-2](chapter:m00_2_eval_or_train): what `.eval()` before export changes in the graph.

@@ -400,5 +400,6 @@ assert found == {"aten::add.Tensor": [True, True, True, False], "aten::conv2d": 
 #    `ep.module()`，一個以 `get_attr` 讀取狀態、可以呼叫的 `GraphModule`。
 # 2. 圖是平的。`meta` 帶著每個 node 的 shape 和 dtype，之後還會帶著 quantizer 的標註。
 # 3. Python 寫法不同，ATen op 相同：只要比對 `node.target`，模型怎麼寫就不重要了。
+#    （也有 quantizer 比對的是別的東西：[M03-3](chapter:m03_3_patterns_that_bite#functional)。）
 #
 # 下一頁 [M00-2](chapter:m00_2_eval_or_train)：匯出前有沒有 `.eval()`，圖會差在哪裡。

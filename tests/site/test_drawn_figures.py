@@ -97,8 +97,9 @@ def test_a_node_that_persists_does_not_move(server: Server, site: BuiltSite, pag
                     box = Box.around(places[node["place"]])
                     place, first = seen.setdefault(node["name"], (node["place"], box))
                     compared += first is not box
-                    assert place == node["place"], f"{path}#{figure['id']}: {node['name']}"
-                    assert (box.x, box.y) == pytest.approx((first.x, first.y), abs=0.2), f"{path}#{figure['id']}: {node}"
+                    where = f"{path}#{figure['id']}: {node['name']}"
+                    assert place == node["place"], where
+                    assert (box.x, box.y) == pytest.approx((first.x, first.y), abs=0.2), where
     assert compared > 0
 
 

@@ -334,8 +334,9 @@ assert targets == ["aten.conv2d.default", "aten.relu.default", "aten.mean.dim", 
 #
 # Why it matters: a backend decides node by node whether it has a kernel, and with one vocabulary it has one list to
 # check. PyTorch positions Core ATen, a core subset of these ops, as the functional IR to interface with backends
-# ([IRs](https://docs.pytorch.org/docs/stable/torch.compiler_ir.html)). And a PT2E quantizer can find conv by `node.target`
-# ([M03-1](chapter:m03_1_a_quantizer_from_scratch)). The [overview of M00](chapter:m00) says more about this.
+# ([IRs](https://docs.pytorch.org/docs/stable/torch.compiler_ir.html)). And a PT2E quantizer can find conv by
+# `node.target` ([M03-1](chapter:m03_1_a_quantizer_from_scratch)). The [overview of M00](chapter:m00)
+# says more about this.
 #
 # ### B3 The layers, from top to bottom {#b3-layers}
 #

@@ -15,7 +15,6 @@ ALLOWED = {
     "台": "the everyday form of 臺",
     "發布": "to publish; the Ministry of Education lists it before 發佈",
     "分布": "distribution; at least as common as 分佈",
-    "折": "to fold; 摺 is the other common form",
 }
 
 _HAN = re.compile(f"[{HAN}]")

@@ -4,6 +4,8 @@
   arguments), not with the calls that the reader is to find. It runs, so the reader's graph is compared with it twice:
   row by row, and by its output on random inputs.
 - M01, functions that compute. Their results are compared with those of PT2E's observers and ops, bit for bit.
+- M02, functions that edit a prepared graph, checked as those of M00 are.
+- M03, functions that annotate. The graph is prepared, and what counts is which edges have which observers then.
 
 Importing needs torch alone; the labs from M01 on need torchao when they check.
 """
@@ -17,10 +19,14 @@ import torch
 import torch.nn as nn
 from torch.fx import GraphModule
 
-from common.checks import number_report
+from common.checks import annotation_report, number_report
+from common.checks.annotations import ANNOTATION_PUZZLES
 from common.checks.answers import NotWrittenYet, WrongAnswer, refusal
 from common.checks.compare import Problem, find_problem
+from common.checks.conversion_words import CONVERSION_MISTAKES
+from common.checks.conversions import CONVERSION_PUZZLES, conversion_cases, conversion_picture, refined
 from common.checks.graphs import BATCHES
+from common.checks.numbers import NUMBER_PUZZLES, example
 from common.checks.puzzles import PUZZLES, Case, Scale, cases, picture
 from common.checks.rows import copied, rows_of
 from common.checks.words import MISTAKES, WORDS, Language
@@ -81,15 +87,54 @@ class Checker:
         """``fn(weight, axis, qmin, qmax)``: symmetric, one scale for each index of dimension ``axis``; (q, scale)."""
         self._check_numbers("quantize_weight", fn)
 
+    def convert_activation(self, fn: Callable[[GraphModule, str], Any]) -> None:
+        """``fn(gm, node_name)``: quantize and dequantize, per tensor, in place of the observer that the node calls."""
+        self._check("convert_activation", fn)
+
+    def convert_weight(self, fn: Callable[[GraphModule, str], Any]) -> None:
+        """``fn(gm, node_name)``: int8 weight, scales and zero points as buffers, and a dequantize, per channel."""
+        self._check("convert_weight", fn)
+
+    def convert(self, fn: Callable[[GraphModule], Any]) -> None:
+        """``fn(gm)``: both, for all observers of a graph."""
+        self._check("convert", fn)
+
+    def annotate_conv(self, fn: Callable[..., Any]) -> None:
+        """``fn(gm, act, weight)``: each conv2d gets ``act`` for its input and ``weight`` for its weight."""
+        self._check_annotations("annotate_conv", fn)
+
+    def annotate_add_relu(self, fn: Callable[..., Any]) -> None:
+        """``fn(gm, act)``: the inputs of each add, and its output behind the relu that is its only user, if any."""
+        self._check_annotations("annotate_add_relu", fn)
+
+    def annotate_cat(self, fn: Callable[..., Any]) -> None:
+        """``fn(gm, act)``: the inputs and the output of each cat share one observer."""
+        self._check_annotations("annotate_cat", fn)
+
+    def example(self, puzzle: str) -> tuple[list[list[str]], list[str]]:
+        """Calls of a function that computes, and their results: (rows, headers) for :func:`common.viz.table`.
+
+        Raises:
+            ValueError: no such puzzle; the message lists the known ones.
+        """
+        if puzzle not in NUMBER_PUZZLES:
+            raise ValueError(
+                f"Checker.example: unknown puzzle {puzzle!r}; known: {', '.join(map(repr, NUMBER_PUZZLES))}"
+            )
+        return example(puzzle)
+
     def picture(self, puzzle: str) -> list[tuple[GraphModule, str]]:
         """A graph before the edit and as wanted, with labels, for :func:`common.viz.draw_stages`.
 
         Raises:
             ValueError: no such puzzle; the message lists the known ones.
         """
-        if puzzle not in PUZZLES:
-            raise ValueError(f"Checker.picture: unknown puzzle {puzzle!r}; known: {', '.join(map(repr, PUZZLES))}")
-        case, words = picture(puzzle), WORDS[self.lang]
+        if puzzle in ANNOTATION_PUZZLES:
+            return annotation_report.picture(puzzle, self.lang)
+        if puzzle not in PUZZLES and puzzle not in CONVERSION_PUZZLES:
+            known = ", ".join(map(repr, (*PUZZLES, *CONVERSION_PUZZLES, *ANNOTATION_PUZZLES)))
+            raise ValueError(f"Checker.picture: unknown puzzle {puzzle!r}; known: {known}")
+        case, words = picture(puzzle) if puzzle in PUZZLES else conversion_picture(puzzle), WORDS[self.lang]
         return [(case.before, words["before"]), (case.wanted, words["target"])]
 
     def _check_numbers(self, name: str, fn: Callable[..., Any]) -> None:
@@ -100,12 +145,22 @@ class Checker:
             self.args, no = found
             raise no
 
+    def _check_annotations(self, name: str, fn: Callable[..., Any]) -> None:
+        found = annotation_report.check(name, fn, self.lang, self.seed)
+        if isinstance(found, str):
+            print(found)
+        else:
+            self.stages, no = found
+            raise no
+
     def _check(self, name: str, fn: Callable[..., Any]) -> None:
-        tried, words = cases(name, self.seed), WORDS[self.lang]
+        tried = cases(name, self.seed) if name in PUZZLES else conversion_cases(name, self.seed)
+        words = WORDS[self.lang]
         for number, case in enumerate(tried, 1):
             gm = copied(case.before)
             problem = find_problem(case, fn, gm)
             if problem:
+                problem = refined(name, problem, gm) if name in CONVERSION_PUZZLES else problem
                 self.stages = [(case.before, words["before"]), (gm, words["yours"]), (case.wanted, words["target"])]
                 raise self._no(name, case, problem, number=number, total=len(tried))
         sizes = [len(case.before.graph.nodes) for case in tried]
@@ -114,7 +169,9 @@ class Checker:
 
     def _no(self, name: str, case: Case, problem: Problem, **count: int) -> WrongAnswer:
         words = WORDS[self.lang]
-        what, hint = (text.format(name=name, **problem.fields) for text in MISTAKES[problem.code][self.lang])
+        own = CONVERSION_MISTAKES if name in CONVERSION_PUZZLES else {}
+        texts = (own.get(problem.code) or MISTAKES[problem.code])[self.lang]
+        what, hint = (text.format(name=name, **problem.fields) for text in texts)
         hint = words["hint"].format(hint=hint)
         if problem.code == "not_written":
             return refusal(problem.code, f"✗ {what}\n{hint}")

@@ -72,15 +72,26 @@ def _named_as_wanted(case: Case, came: list[Row]) -> list[Row]:
     takes = [name for row in came for name in row.takes]
     free = sorted((row for row in came if row.name not in old), key=lambda row: -takes.count(row.name))
     new = [row for row in rows_of(case.wanted) if row.name not in old]
-    names = {}
-    for row in new:
-        match = next((f for f in free if (f.op, f.target) == (row.op, row.target)), None)
-        if match:
-            free.remove(match)
-            names[match.name] = row.name
+    names: dict[str, str] = {}
+    for exact in (True, False):  # first those that take the same, then what is left
+        for row in new:
+            match = next((f for f in free if row.name not in names.values() and _alike(f, row, names, exact)), None)
+            if match:
+                free.remove(match)
+                names[match.name] = row.name
     taken = {row.name for row in new}
     names |= {row.name: f"{row.name}_extra" for row in free if row.name in taken}
     return [replace(row.retaking(names), name=names.get(row.name, row.name)) for row in came]
+
+
+def _alike(came: Row, wanted: Row, names: dict[str, str], exact: bool) -> bool:
+    same = (came.op, came.target) == (wanted.op, wanted.target)
+    if not (same and exact):
+        return same
+    if any(isinstance(value, torch.Tensor) for value in came.values):
+        return False
+    came = came.retaking(names)
+    return (came.args, came.kwargs) == (wanted.args, wanted.kwargs)
 
 
 def _wrong_rows(case: Case, came: list[Row]) -> Iterator[Found]:
@@ -144,7 +155,7 @@ def _wrong_state(case: Case, came: list[Row], gm: GraphModule) -> Iterator[Found
     for name, tensor in case.wanted.state_dict().items():
         if name not in case.before.state_dict() and not (name in buffers and name in saved):
             yield "no_buffer", {"target": name}
-        if name in saved and not torch.equal(saved[name], tensor):
+        if name in saved and not (saved[name].dtype == tensor.dtype and torch.equal(saved[name], tensor)):
             yield "other_values", {"target": name}
 
 

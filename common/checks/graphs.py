@@ -13,7 +13,9 @@ from torch.fx import GraphModule
 CHANNELS, SIDE = 4, 4  # of the images, [batch, CHANNELS, SIDE, SIDE]
 SIZES = (1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 7, 8)  # layers of the random models, one model each
 BATCHES = (2, 5)  # the batch size of the export, and another one
-KINDS = ("conv", "conv", "conv_relu_", "relu", "tanh", "sigmoid", "add", "add", "cat")
+KINDS = ("conv", "conv", "conv_relu_", "relu", "tanh", "sigmoid", "add", "add", "cat")  # what a random layer may be
+WIDTHS = {"conv": 1, "conv_relu_": 1, "cat": 2, "cat3": 3}  # values that a convolution of this kind reads at once
+PAIRS = ("add", "add_relu", "add_relu_", "cat", "cat3")  # kinds that read both values
 
 Layer = tuple[str, int, int, int]  # kind, the two values it reads (0 is the input), the convolution it calls
 
@@ -25,21 +27,24 @@ class Net(nn.Module):
         super().__init__()
         self.layers = tuple(layers)
         for kind, _, _, conv in layers:
-            if kind in ("conv", "conv_relu_", "cat"):
-                width = 2 * CHANNELS if kind == "cat" else CHANNELS
+            if kind in WIDTHS:
+                width = WIDTHS[kind] * CHANNELS
                 setattr(self, f"{kind}{conv}", nn.Conv2d(width, CHANNELS, kernel_size=3, padding=1))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor | tuple[torch.Tensor, ...]:
         values, read = [x], set()
         for kind, a, b, conv in self.layers:
-            read |= {a, b} if kind in ("add", "cat") else {a}
+            read |= {a, b} if kind in PAIRS else {a}
             left, right = values[a], values[b]
-            if kind == "add":
-                values.append(left + right)
+            if kind.startswith("add"):
+                total = left + (1.0 if kind == "add_one" else right)
+                after = {"add_relu": torch.relu, "add_relu_": torch.relu_}.get(kind)
+                values.append(after(total) if after else total)
             elif kind in ("relu", "tanh", "sigmoid"):
                 values.append(getattr(torch, kind)(left))
             else:
-                value = getattr(self, f"{kind}{conv}")(torch.cat([left, right], 1) if kind == "cat" else left)
+                inputs = [left, right, left][: WIDTHS[kind]]
+                value = getattr(self, f"{kind}{conv}")(torch.cat(inputs, 1) if len(inputs) > 1 else left)
                 values.append(torch.relu_(value) if kind == "conv_relu_" else value)
         unread = tuple(value for i, value in enumerate(values) if i not in read)[::-1]
         return unread if len(unread) > 1 else unread[0]
@@ -59,15 +64,15 @@ def export(layers: Sequence[Layer]) -> GraphModule:
     return torch.export.export(net, (inputs(BATCHES[0]),), dynamic_shapes=shapes).module()
 
 
-@functools.lru_cache(maxsize=2)
-def random_graphs(seed: int) -> tuple[GraphModule, ...]:
+@functools.lru_cache(maxsize=12)
+def random_graphs(seed: int, kinds: tuple[str, ...] = KINDS) -> tuple[GraphModule, ...]:
     """One exported graph for each of ``SIZES``. They are shared: copy a graph before editing it."""
     rng = random.Random(seed)
-    return tuple(export([_random_layer(rng, i) for i in range(size)]) for size in SIZES)
+    return tuple(export([_random_layer(rng, i, kinds) for i in range(size)]) for size in SIZES)
 
 
-def _random_layer(rng: random.Random, number: int) -> Layer:
+def _random_layer(rng: random.Random, number: int, kinds: tuple[str, ...]) -> Layer:
     """A layer that reads one of the last two values, and perhaps the same one again."""
     a = rng.randrange(max(0, number - 1), number + 1)
     b = rng.choice((a, rng.randrange(number + 1)))
-    return rng.choice(KINDS), a, b, rng.randrange(3)
+    return rng.choice(kinds), a, b, rng.randrange(3)

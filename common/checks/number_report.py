@@ -10,7 +10,7 @@ import torch
 from common.checks.answers import WrongAnswer, refusal
 from common.checks.number_mistakes import NumberProblem, find_number_problem
 from common.checks.number_words import NUMBER_MISTAKES, NUMBER_WORDS
-from common.checks.numbers import NUMBER_PUZZLES, NumberCase, number_cases
+from common.checks.numbers import NUMBER_PUZZLES, NumberCase, listed, number_cases
 from common.checks.words import WORDS, Language
 
 SHORT = 6  # values of a tensor that a message writes out
@@ -49,17 +49,7 @@ def _text(name: str, case: NumberCase, problem: NumberProblem, lang: Language, n
 
 def _shown(value: Any) -> str:
     """An argument as the messages write it: small tensors value by value, others by dtype and shape."""
-    if isinstance(value, float):
-        return f"{value:.6g}"
     if not isinstance(value, torch.Tensor):
-        return str(value)
+        return listed(value)
     dtype = str(value.dtype).removeprefix("torch.")
-    if value.numel() > SHORT:
-        return f"{dtype}{list(value.shape)}"
-    return f"tensor({_listed(value.tolist())}, {dtype})"
-
-
-def _listed(value: Any) -> str:
-    if isinstance(value, list):
-        return f"[{', '.join(map(_listed, value))}]"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return f"{dtype}{list(value.shape)}" if value.numel() > SHORT else f"tensor({listed(value)}, {dtype})"

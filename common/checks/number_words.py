@@ -38,11 +38,11 @@ NUMBER_MISTAKES: dict[str, dict[Language, tuple[str, str]]] = {
     },
     "broadcast": {
         "en": (
-            "The scales do not stand along the axis of the channels. {error}",
+            "The scales do not stand along the axis of the channels.",
             "Broadcasting aligns shapes from the right. Which shape must the scales take?",
         ),
         "zh-TW": (
-            "scale 沒有沿著 channel 的那個維度排列。{error}",
+            "scale 沒有沿著 channel 的那個維度排列。",
             "broadcasting 從右邊開始對齊 shape。scale 該排成什麼 shape？",
         ),
     },
@@ -109,14 +109,14 @@ NUMBER_MISTAKES: dict[str, dict[Language, tuple[str, str]]] = {
             "Halves were always rounded up.",
             "Look at the table: 0.5 and 1.5 both end between two integers. Which one do they take?",
         ),
-        "zh-TW": ("正中間的值一律往上捨入了。", "看看表格：0.5 和 1.5 都在兩個整數正中間，各取哪一個？"),
+        "zh-TW": ("正中間的值一律往上捨入了。", "表格裡的 0.5 和 1.5 都在兩個整數正中間，各取哪一個？"),
     },
     "half_away": {
         "en": (
             "Halves were rounded away from zero.",
             "Look at the table: 0.5 and 1.5 both end between two integers. Which one do they take?",
         ),
-        "zh-TW": ("正中間的值都往遠離 0 的方向捨入了。", "看看表格：0.5 和 1.5 都在兩個整數正中間，各取哪一個？"),
+        "zh-TW": ("正中間的值都往遠離 0 的方向捨入了。", "表格裡的 0.5 和 1.5 都在兩個整數正中間，各取哪一個？"),
     },
     "rounded_late": {
         "en": (
@@ -130,7 +130,10 @@ NUMBER_MISTAKES: dict[str, dict[Language, tuple[str, str]]] = {
             "Divided by the scale. The op multiplies by its reciprocal.",
             "Both are equal in mathematics, but each rounds otherwise, and then halves part.",
         ),
-        "zh-TW": ("你是除以 scale，op 則是乘以它的倒數。", "兩者在數學上相等，浮點的捨入卻不同，正中間附近的值就會差 1。"),
+        "zh-TW": (
+            "你是除以 scale，op 則是乘以它的倒數。",
+            "兩者在數學上相等，浮點的捨入卻不同，正中間附近的值就會差 1。",
+        ),
     },
     "limits_ignored": {
         "en": (

@@ -14,7 +14,32 @@ from typing import Any
 
 import torch
 
-SIZES = (1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 3, 3, 4, 4, 6, 6, 8, 12, 12, 24, 24, 40, 60)  # values of a case, one case each
+SIZES = (
+    1,
+    1,
+    1,
+    1,
+    1,
+    1,
+    1,
+    1,
+    2,
+    2,
+    2,
+    3,
+    3,
+    4,
+    4,
+    6,
+    6,
+    8,
+    12,
+    12,
+    24,
+    24,
+    40,
+    60,
+)  # values of a case, one case each
 SIGNED = ((-128, 127), (-127, 127), (-8, 7))  # ranges of integers, all of them int8
 UNSIGNED = ((0, 255), (0, 127))  # uint8
 
@@ -70,11 +95,12 @@ def qparams(rng: random.Random, size: int, number: int) -> NumberCase:
 
 
 def quantize_weight(rng: random.Random, size: int, number: int) -> NumberCase:
-    """Weights of one to four dimensions, whose channels have unlike ranges, and are sometimes all 0."""
-    shape = [1, 1] if size == 1 else [rng.randint(2, 3) for _ in range(min(4, 1 + size // 3))]
-    axis, (qmin, qmax) = rng.randrange(len(shape)), rng.choice(SIGNED)
+    """Weights of two to four dimensions, whose channels have unlike ranges, and are sometimes all 0."""
+    ndim = min(4, 2 + size // 4)
+    shape = [1, 1] if size == 1 else rng.sample(range(1 if ndim > 2 else 2, 6), ndim)
+    axis, (qmin, qmax) = rng.randrange(ndim), SIGNED[number % len(SIGNED)]
     generator = torch.Generator().manual_seed(rng.randrange(2**31))
-    weight = torch.randn(shape, generator=generator) - 0.3
+    weight = torch.randn(shape, generator=generator)
     factors = [rng.choice((0.0, 0.01, 0.5, 1.0, 20.0)) if size > 2 else 1.0 for _ in range(shape[axis])]
     weight *= torch.tensor(factors).view([-1 if i == axis else 1 for i in range(len(shape))])
     return _weighed(weight, axis, qmin, qmax)
@@ -110,7 +136,7 @@ def _shaped(rng: random.Random, values: torch.Tensor) -> torch.Tensor:
 
 
 def _ops() -> Any:
-    import torch.ao.quantization.fx._decomposed  # noqa: F401  registers the ops
+    import torch.ao.quantization.fx._decomposed
 
     return torch.ops.quantized_decomposed
 
@@ -197,15 +223,33 @@ def number_cases(name: str, seed: int) -> tuple[NumberCase, ...]:
     return tuple(sorted(made, key=lambda case: case.size))
 
 
-def example(name: str) -> list[NumberCase]:
-    """The calls that the lab shows in its table, with their results."""
+def example(name: str) -> tuple[list[list[str]], list[str]]:
+    """(rows, headers) of the table that the lab shows: some calls and their results."""
     again = {
         "dequantize": _dequantized,
         "quantize": _quantized,
         "qparams": lambda *args: _ranged(*args, torch.int8 if args[2] < 0 else torch.uint8),
         "quantize_weight": _weighed,
     }
-    return [again[name](*args) for args in NUMBER_PUZZLES[name].example]
+    puzzle = NUMBER_PUZZLES[name]
+    made = [again[name](*args) for args in puzzle.example]
+    names = (*puzzle.parameters, *puzzle.results)
+    if name == "qparams":  # one call a row
+        return [list(map(listed, (*case.args, *case.wanted))) for case in made], [f"`{each}`" for each in names]
+    (case,) = made  # one value, or one channel, a row
+    columns = dict(zip(names, (*case.args, *case.wanted), strict=True))
+    shown = (puzzle.parameters[0], *puzzle.results[::-1])
+    rows = zip(*(columns[each] for each in shown), strict=True)
+    return [list(map(listed, row)) for row in rows], [f"`{each}`" for each in shown]
+
+
+def listed(value: Any) -> str:
+    """Numbers, and tensors value by value, with up to six digits."""
+    if isinstance(value, torch.Tensor):
+        value = value.tolist()
+    if isinstance(value, list):
+        return f"[{', '.join(map(listed, value))}]"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def exactly(value: float) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import torch
@@ -81,7 +80,7 @@ def divides_by_the_scale(q, scale, zero_point):
 
 @gets("dequantize", "last_bit")
 def multiplies_out(q, scale, zero_point):
-    return q.float() * scale * 3 / 3 - scale * zero_point if zero_point == 0 else (q.float() - zero_point) * 3 * scale / 3
+    return q.to(torch.float32) * scale - zero_point * scale
 
 
 @gets("dequantize", "other_values")
@@ -281,9 +280,9 @@ def cuts_the_sum(lo, hi, qmin, qmax, symmetric):
 
 
 @gets("qparams", "last_bit")
-def goes_through_the_reciprocal(lo, hi, qmin, qmax, symmetric):
+def is_off_by_the_last_bits(lo, hi, qmin, qmax, symmetric):
     scale, zero_point = qparams(lo, hi, qmin, qmax, symmetric)
-    return scale * (1 / 3) * 3 * (1 + 2**-22), zero_point
+    return scale * (1 + 2**-22), zero_point
 
 
 # --- quantize_weight
@@ -323,7 +322,9 @@ def does_not_align_the_scales(weight, axis, qmin, qmax):
 def looks_at_the_largest_value(weight, axis, qmin, qmax):
     dims = [dim for dim in range(weight.ndim) if dim != axis]
     scale = (weight.amax(dims) * 2 / (qmax - qmin)).clamp(min=EPS)
-    return quantize(weight, scale.view([-1 if d == axis else 1 for d in range(weight.ndim)]), 0, qmin, qmax, torch.int8), scale
+    return quantize(
+        weight, scale.view([-1 if d == axis else 1 for d in range(weight.ndim)]), 0, qmin, qmax, torch.int8
+    ), scale
 
 
 @gets("quantize_weight", "limits_ignored")

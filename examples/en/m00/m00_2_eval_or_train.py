@@ -348,7 +348,7 @@ assert torch.equal(int8_weights[0], int8_weights[1])
 assert 40 < quality[0] < 42 and quality[1] < 10 and quality[2] == quality[0]
 assert message == "NotImplementedError: Calling train() or eval() is not supported for exported models."
 
-# %% zh:10644440
+# %% zh:7ceff3fb
 # BN is gone in every row: `prepare_pt2e` folds it into the conv, with the stored statistics, whatever `training` says;
 # the int8 weights of the first two rows are equal ([M02-1](chapter:m02_1_from_annotation_to_observer)). But dropout
 # stays random in the quantized model, and an SQNR of a few dB, where 40 was to be expected, is the only sign. After

@@ -149,7 +149,7 @@ assert ops(gm)[-3:] == ["copy_"] * 3
 assert torch.equal(gm.get_buffer("bn.running_mean"), eager.bn.running_mean)
 
 
-# %% zh:93924f97
+# %% zh:e10dae21
 # Decomposing also makes a program functional: no op writes into its arguments any more. `add_` became `add`, and the
 # new values of the three buffers are returned as further outputs; `module()` copies them back, so the result is the
 # same. If a backend takes core ops only, give it an eval export.
@@ -237,7 +237,7 @@ assert (q_dq(right), q_dq(wrong)) == (5, 0)
 assert 38 < quality[0] < 42 and quality[1] == float("inf")
 assert prepared == [["conv2d", "relu"], ops(core)]
 
-# %% zh:b42faca3
+# %% zh:e31e9fa6
 # An SQNR of `inf` looks like perfection and is the proof of failure: the output equals that of the float model to the
 # last bit, because nothing was quantized. (BN, too, stays if its conv is gone.) So write `assert observers(prepared)`
 # after every prepare.

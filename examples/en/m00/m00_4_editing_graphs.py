@@ -52,7 +52,7 @@ class Scale(torch.nn.Module):
         return x * self.k
 
 
-# %% zh:45976b1a
+# %% zh:dae8f42c
 # The model is a conv with bias, then relu. `export_module` exports it with a dynamic batch and returns a `GraphModule`
 # ([M00-1](chapter:m00_1_export_and_aten)). `base` keeps its output, to compare every edit with. Look at both sides of
 # relu: `args` is what it takes (upstream), `users` is who takes it (downstream).

@@ -93,7 +93,7 @@ assert prepared is not to_prepare and prepared.graph is to_prepare.graph
 with torch.no_grad():
     assert (copy.deepcopy(prepared)(test) - reference).abs().max() < 1e-5
 
-# %% zh:b36a01fe
+# %% zh:9e7a8766
 # - The weight is to become int8, each output channel on its own (per-channel); the input `x` is to become uint8, as one
 #   tensor (per-tensor). What symmetric and affine mean, [M01-3](chapter:m01_3_the_arithmetic) computes by hand.
 # - The output has no observer: the quantizer didn't ask for one, so the output stays in float.
@@ -239,7 +239,7 @@ assert (skipped.get_buffer("_scale_0").tolist(), skipped.get_buffer("_zero_point
 #     With scale 1 and zero point 0, quantize only rounds to the nearest integer and clamps to the range. The range of
 #     the weight is in the [figure of the four stages](#four-stages). Think first, then open the answer.
 
-# %% answer zh:142aac1e
+# %% answer zh:f891e336
 # All weights are smaller than 0.5 in magnitude, so they all become 0. In this model the folded bias is 0, too, so conv
 # returns 0, and relu leaves it at 0. When all of the output is 0, the noise is as large as the signal: exactly 0 dB.
 weight = skipped.get_buffer("_frozen_param0")

@@ -260,7 +260,7 @@ assert observed(prepare_pt2e(copy.deepcopy(gm), x86)).keys() == asked.keys()
 assert requests(prepared).keys() > {("x", "conv2d"), ("x", "add")}
 
 
-# %% zh:84c08ab5
+# %% zh:3c0be5be
 # Every edge that was asked for has an observer, no other edge has one, and the observers are set as the specs say.
 # There are 7 edges but 6 observers: `x → conv2d` and `x → add` carry the same tensor, and the wishes agree, so they
 # share one (the rules are in [M02-1](chapter:m02_1_from_annotation_to_observer)). Prepare doesn't remove the

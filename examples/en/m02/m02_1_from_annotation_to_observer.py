@@ -13,7 +13,7 @@ one, and sometimes two edges shared one. This page has the rules. Afterwards you
 Everything is as on a CPU with torch 2.13.0 and torchao 0.18.0.
 """
 
-# %% zh:5e3e7282
+# %% zh:96be0c5f
 # ## Four steps inside prepare {#four-steps}
 #
 # 1. **Fold.** BN that directly follows a conv goes into the weight and bias of the conv.
@@ -73,7 +73,7 @@ def ops(gm):
     return [short(node.target) for node in gm.graph.nodes if node.op == "call_function"]
 
 
-# %% zh:c4e036d6
+# %% zh:1a4cabbe
 # ## First, BN is folded into the conv {#fold}
 #
 # You exported in eval mode, and BN is still there
@@ -451,7 +451,7 @@ table(
 )
 assert results == [[1, 0], [1, 1]]
 
-# %% zh:3693229d
+# %% zh:63292920
 # Prepare puts an observer on an output only if `meta["val"]` says that it is a tensor. Without it, the wish is dropped
 # in silence, and a prediction that doesn't come true is what gives it away. So when you add nodes before prepare, or in
 # `transform_for_annotation`, supply `meta["val"]`.

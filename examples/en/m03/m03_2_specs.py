@@ -68,12 +68,13 @@ assert required == [
 
 # %% zh:c611d8e9
 # An `edge_or_node` is a place in the graph: `(source, user)` for an edge, the node itself for its output. "Optional"
-# means no more than that the dataclass doesn't ask; what prepare and convert ask for, the [errors](#given-errors) show.
+# means no more than that the dataclass doesn't ask; what prepare and convert ask for, the [errors](#given-errors)
+# show.
 #
 # ## One model with all four {#all-four}
 #
 # The model is conv → max_pool2d → sigmoid. `plan` says what we want at each place, the quantizer only writes it down.
-# Two lines deserve a look: with whom does the output of the pool share, and from what is the bias derived?
+# Two lines deserve a look: with what does the output of the pool share, and from what is the bias derived?
 INT8 = QuantizationSpec(torch.int8, MinMaxObserver, -128, 127, torch.per_tensor_affine)
 WEIGHT = QuantizationSpec(torch.int8, PerChannelMinMaxObserver, -127, 127, torch.per_channel_symmetric, ch_axis=0)
 FIXED = FixedQParamsQuantizationSpec(torch.uint8, 1 / 256, 0, 0, 255, torch.per_tensor_affine)
@@ -184,12 +185,15 @@ assert 48 < sqnr(reference, output) < 51
 
 
 # %% zh:703d6c47
-# Before and after the pool it is the same, and that of the sigmoid is 1/256. Six nodes call five observer objects, and
-# two of these ignore the data: that of the bias asks two others, that of the sigmoid has its answer already. The edges
+# The scale is the same before and after the pool, and that of the sigmoid is 1/256. Six nodes call five observer
+# objects, and
+# two of these ignore the data: that of the bias asks two others, that of the sigmoid has its answer already. The
+# edges
 # conv → pool and pool → sigmoid have no observers of their own, because their specs agree with those of the outputs
 # ([M02-1](chapter:m02_1_from_annotation_to_observer#implicit)).
 #
-# Now each kind by itself, first by hand, then its errors. For that we keep the integers of one run, and write down what
+# Now each kind by itself, first by hand, then its errors. For that we keep the integers of one run, and write down
+# what
 # a quantize op computes ([M01-3](chapter:m01_3_the_arithmetic)):
 def run(converted: torch.fx.GraphModule) -> list[tuple[torch.fx.Node, torch.Tensor]]:
     """The quantize nodes of a run on `test`, each with the integers that it gave."""
@@ -298,10 +302,10 @@ print(f"asked for quant_min=-127, got {one_end.quant_min}")
 assert one_end.quant_min == -128
 
 
-# %% zh:eda65026
+# %% zh:07257ad8
 # - A field left out is handed on as `None` and overrides the observer's default. So always give a qscheme, and
 #   `ch_axis` wherever it is per-channel.
-# - Some mistakes show late: a wrong range not before the converted model runs.
+# - Some mistakes show late: a range that doesn't fit the dtype, only when the converted model runs.
 # - The last row is silent. One end of a range alone is ignored, and the range of the dtype is taken.
 #   ([pytorch#91263](https://github.com/pytorch/pytorch/issues/91263) proposes to require both.)
 #
@@ -325,7 +329,7 @@ table(rows, ["output of the pool", "scale, zero point after it", "integers as po
 assert conv_q.args[1:] == own_conv_q.args[1:] == pool_q.args[1:] and own_pool_q.args[1] < pool_q.args[1]
 assert equal.all() and not own_equal.any()
 
-# %% zh:0c140606
+# %% zh:13fdc662
 # All of them, and none. The values after the pool have a narrower range, so with a spec of its own they get another
 # scale, and the backend would have to rescale every integer.
 #
@@ -354,11 +358,12 @@ assert list(outcomes.values()) == [
 ]
 
 
-# %% zh:0781987c
+# %% zh:7c6c9e09
 # At best the message names the place that was pointed to, never the spec that points there. The last row is
 # [ao#4421](https://github.com/pytorch/ao/issues/4421); [ao PR 4483](https://github.com/pytorch/ao/pull/4483) proposes
 # clearer messages, which torchao 0.18.0 doesn't have. One rule avoids all five: **point only to an earlier place that
-# has a spec.** Earlier in the order of the graph, that is, and at one node the inputs come before the output. The next
+# has a spec.** Earlier in the order of the graph, that is, and at one node the inputs come before the output. The
+# next
 # function says who breaks the rule; a good place for it is
 # [`validate`](chapter:m03_1_a_quantizer_from_scratch#validate).
 def pointing_wrong(annotated: torch.fx.GraphModule) -> list[str]:
@@ -383,8 +388,10 @@ assert pointing_wrong(annotated) == []
 # %% zh:ea51e006
 # ## DerivedQuantizationSpec: an int32 bias {#derived}
 #
-# "Why is the bias float?" ([pytorch#34872](https://github.com/pytorch/pytorch/issues/34872)) Because no spec asked for
-# anything else: X86InductorQuantizer gives the bias none, and after convert the conv still reads the float32 parameter.
+# "Why is the bias float?" ([pytorch#34872](https://github.com/pytorch/pytorch/issues/34872)) Because no spec asked
+# for
+# anything else: X86InductorQuantizer gives the bias none, and after convert the conv still reads the float32
+# parameter.
 # Ours derives the scale of the bias, channel by channel, as the scale of the input times that of the weight.
 x86 = X86InductorQuantizer().set_global(get_default_x86_inductor_quantization_config())
 by_x86 = calibrate_and_convert(prepare_pt2e(copy.deepcopy(exported), x86))
@@ -401,7 +408,8 @@ assert torch.equal(bias_int, quantize(bias, bias_scale, 0, -(2**31), 2**31 - 1, 
 
 # %% zh:a2df3039
 # Why just this scale? A step of the input times a step of the weight is worth `s_x · s_w`: that is the scale of the
-# products which a conv in integers adds up, so a bias with the same scale can be added to them as it is. We compute the
+# products which a conv in integers adds up, so a bias with the same scale can be added to them as it is. We compute
+# the
 # conv in integers (held in float64, which is exact for them) and compare it with what the graph computed in float32:
 accumulator = F.conv2d(x_int.double() - x_q.args[2], weight_int.double(), bias_int.double(), padding=1)
 in_integers = quantize((accumulator * bias_scale.double()[:, None, None]).float(), *conv_q.args[1:])
@@ -412,10 +420,11 @@ assert difference.max() <= 1 and difference.float().mean() < 0.001
 assert ((bias_int * bias_scale - bias).abs() <= bias_scale / 2).all()
 
 
-# %% zh:898e4e85
+# %% zh:754cdd43
 # The int8 outputs are the same, save that a sum in float32 may fall on the other side of a rounding. So a kernel that
 # adds up in int32 can take this bias as it is. A float bias has to be converted by the backend first, as is done for
-# XNNPACK ([pytorch PR 125522](https://github.com/pytorch/pytorch/pull/125522) says so; not run here). Ask your backend
+# XNNPACK ([pytorch PR 125522](https://github.com/pytorch/pytorch/pull/125522) says so; not run here). Ask your
+# backend
 # which of the two it wants.
 #
 # ### Its errors {#derived-errors}
@@ -461,7 +470,8 @@ assert list(outcomes.values()) == [
 # ## FixedQParamsQuantizationSpec: known beforehand {#fixed}
 #
 # Sigmoid and softmax give values from 0 to 1, whatever comes in. So there is nothing to calibrate, and some kernels
-# accept one scale only, as the sigmoid of [pytorch#46005](https://github.com/pytorch/pytorch/issues/46005) did: 1/256,
+# accept one scale only, as the sigmoid of [pytorch#46005](https://github.com/pytorch/pytorch/issues/46005) did:
+# 1/256,
 # with which 256 steps make 1. The observer knows it before it has seen any data. How large can the error be?
 untouched = [value.item() for value in observers(prepare())["sigmoid"].calculate_qparams()]
 curve = torch.sigmoid(torch.linspace(-20, 20, 10001))
@@ -516,14 +526,15 @@ assert list(outcomes.values()) == [
     ],
 ]
 
-# %% zh:527898b0
-# Here, too, the range is optional in the dataclass only, and that it is missing shows no earlier than in a run.
+# %% zh:74e5f4e4
+# Here, too, the range is optional in the dataclass only, and its absence shows only when the converted model runs.
 #
 # ## Summary: five points {#summary}
 #
 # 1. `QuantizationSpec` calibrates. Give qscheme and both ends of the range always, `ch_axis` where it is per-channel.
 # 2. `SharedQuantizationSpec` is for ops that pass integers on unchanged. Point to an earlier place that has a spec.
-# 3. `DerivedQuantizationSpec` makes an int32 bias with the scale `s_x · s_w`, which can be added to the sum of products
+# 3. `DerivedQuantizationSpec` makes an int32 bias with the scale `s_x · s_w`, which can be added to the sum of
+#    products
 #    as it is. Annotate it after input and weight.
 # 4. `FixedQParamsQuantizationSpec` is for ranges that are known, such as that of sigmoid. Nobody checks the values.
 # 5. A bare `KeyError` or a `RecursionError` from prepare is a spec that points to the wrong place.

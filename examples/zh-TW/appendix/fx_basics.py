@@ -110,7 +110,7 @@ assert list(nodes["x"].users) == [nodes["linear"], add]
 # %%
 # 注意 `args` 裡的是 Node **物件**，不是名字；`all_input_nodes` 則只留下 Node，不含常數。
 #
-# ### 不能就地修改，要整個換掉 {#immutable}
+# ### 不能原地修改，要整個換掉 {#immutable}
 #
 # `args` 是 tuple，`kwargs` 也不是一般的 dict：FX 要知道連線變了，`users` 才不會出錯。先試錯的，再看對的，
 # 注意 `users` 怎麼自己跟上：
@@ -203,7 +203,8 @@ with torch.no_grad():
     assert torch.equal(exported(x), model(x))
 
 # %%
-# export 的圖裡，`linear` 不再是子 module，它的參數自成 `get_attr`，而運算全是 `call_function`。quantizer 要找某種運算，
+# export 的圖裡，`linear` 不再是子 module，它的參數自成 `get_attr`，而運算全是 `call_function`。quantizer 要找某種運
+# 算，
 # 只需要認得 `node.target`，不必管模型怎麼寫；這就是 PT2E 用它的原因。
 #
 # ### 兩者都只走一條路 {#one-path}

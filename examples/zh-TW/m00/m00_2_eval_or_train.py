@@ -107,7 +107,8 @@ assert (eval_gm.training, train_gm.training) == (True, True)
 #
 # ## 誰在用 num_batches_tracked {#num-batches-tracked}
 #
-# M00-1 是在 eval 模式下匯出的，這個 buffer 沒有人用。train 模式下誰會用它？又有誰用*那個* node？`eliminate_dead_code()`
+# M00-1 是在 eval 模式下匯出的，這個 buffer 沒有人用。train 模式下誰會用它？又有誰用*那個*
+# node？`eliminate_dead_code()`
 # 清掉沒有人用的 node 之後，還有人讀這個 buffer 嗎？
 counters = [gm.graph.find_nodes(op="get_attr", target="bn.num_batches_tracked")[0] for gm in (eval_gm, train_gm)]
 (add_,) = counters[1].users
@@ -313,7 +314,8 @@ assert (ops(back), dropout_p(back)) == (ops(eval_gm), 0.5)
 # ## 對 train 匯出的圖做 PTQ：BN 摺進去了，dropout 還在 {#ptq-on-train}
 #
 # 訓練後量化（PTQ）有三步：`prepare_pt2e` 插入 observer（觀察器），記錄數值的範圍；校準，拿資料跑一遍；`convert_pt2e`
-# 把 observer 換成 quantize 和 dequantize（簡稱 q/dq）。[M01-1](chapter:m01_1_end_to_end) 會一步一步走，這裡只問一件事：
+# 把 observer 換成 quantize 和 dequantize（簡稱 q/dq）。[M01-1](chapter:m01_1_end_to_end) 會一步一步走，這裡只問一件
+# 事：
 # 如果當初是在 train 模式下匯出的呢？`ptq` 用 x86 的 quantizer 做完這三步。請看 BN 和 dropout 剩下什麼，再看 SQNR。
 def ptq(gm):
     """量化一張匯出的圖，用 `ex` 校準。"""
@@ -343,8 +345,8 @@ assert message == "NotImplementedError: Calling train() or eval() is not support
 # %%
 # 每一列的 BN 都不見了：不管 `training` 寫什麼，`prepare_pt2e` 都會用存好的統計量把它摺進
 # conv，前兩列的 int8 weight 完全相同（[M02-1](chapter:m02_1_from_annotation_to_observer)）。但 dropout
-# 在量化後的模型裡仍然是隨機的；該有 40 的 SQNR 只剩幾 dB，是唯一的跡象。經過 prepare 和 convert 之後，`.eval()`
-# 換了一種訊息，後面幾行還會提到那些輔助函式。補救的辦法就是第一列：在 eval 模式下重新匯出。
+# 在量化後的模型裡仍然是隨機的；該有 40 的 SQNR 只剩幾 dB，是唯一的跡象。經過 prepare 和 convert 之後，`.eval()` 的
+# 錯誤訊息換了一種，訊息的後面幾行還會提到那些輔助函式。補救的辦法就是第一列：在 eval 模式下重新匯出。
 #
 # ## 總結 {#summary}
 #

@@ -157,7 +157,7 @@ assert torch.equal(gm.get_buffer("bn.running_mean"), eager.bn.running_mean)
 # 接著來犯錯：對拆解過的 program 呼叫 `prepare_pt2e`。它會在 quantizer 要求的地方插入
 # observer（觀察器，記錄數值的範圍），所以數一數 observer，就知道 quantizer 找到了多少。
 # 這裡讓兩個 quantizer 去處理三個模型：一個給 x86，一個給 XNNPACK（用的是 torchao
-# 的測試副本；兩者的細節見 [M03-4](chapter:m03_4_shipped_quantizers)）。
+# 的測試用的複本；兩者的細節見 [M03-4](chapter:m03_4_shipped_quantizers)）。
 # 先看最後一欄的錯誤，再找出比報錯更糟的。
 def observers(gm):
     """呼叫 observer 的 node。"""
@@ -236,8 +236,8 @@ assert 38 < quality[0] < 42 and quality[1] == float("inf")
 assert prepared == [["conv2d", "relu"], ops(core)]
 
 # %%
-# SQNR 是 `inf`，看起來完美，其實正好證明失敗了：輸出和浮點模型一個 bit 都不差，因為什麼都沒有量化。（conv
-# 不見了，BN 也跟著留下來。）所以每次 prepare 之後，都寫一行 `assert observers(prepared)`。
+# SQNR 是 `inf`，看起來完美，其實正好證明失敗了：輸出和浮點模型一個 bit 都不差，因為什麼都沒有量化。（conv 換成了別
+# 的 op，BN 沒有地方可摺，就留了下來。）所以每次 prepare 之後，都寫一行 `assert observers(prepared)`。
 #
 # ### 正確的順序：先量化，再拆解 {#right-order}
 #

@@ -54,7 +54,7 @@ class Scale(torch.nn.Module):
 # %%
 # 模型是 conv（有 bias）接 relu。`export_module` 以動態 batch 匯出，回傳
 # `GraphModule`（[M00-1](chapter:m00_1_export_and_aten)）。`base` 留住修改前的輸出，之後每一步都拿它比對。
-# 先看 relu 的兩側：`args` 是它取用誰（上游），`users` 是誰取用它（下游）。
+# 先看 relu 的兩側：`args` 是它取用誰（上游），`users` 是誰取用它（使用者，也就是下游）。
 x = example_inputs(4)[0]
 gm = export_module(get_model("conv_relu").eval(), (x,))
 base = gm(x)
@@ -186,7 +186,8 @@ draw(gm, title="步驟 4 之後：mul 站在 scale_out 原來的位置", highlig
 #
 # ## 步驟 5：把常數放進圖裡 {#step-5}
 # Python 的數字可以直接寫在 `args` 裡，per-tensor q/dq 的 scale 和
-# zero point 就是如此（[M01-1](chapter:m01_1_end_to_end)）。tensor（例如 per-channel q/dq 的 scale）則要放在 module 上：
+# zero point 就是如此（[M01-1](chapter:m01_1_end_to_end)）。tensor（例如 per-channel q/dq 的 scale）則要放在 module
+# 上：
 # `register_buffer` 負責存，`get_attr` 的 node 負責讀。其餘和步驟 4 一樣。
 gm.register_buffer("two", torch.tensor(2.0))
 with gm.graph.inserting_before(mul):

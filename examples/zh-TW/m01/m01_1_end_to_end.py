@@ -92,7 +92,7 @@ with torch.no_grad():
 # - weight 要變成 int8，每個輸出 channel 各算各的（per-channel）；輸入 `x` 要變成 uint8，整個 tensor 一起算
 #   （per-tensor）。qscheme 裡的 symmetric 和 affine，[M01-3](chapter:m01_3_the_arithmetic) 會親手算一遍。
 # - 輸出沒有 observer：quantizer 沒有要求，輸出就留在浮點。
-# - observer 只看不改。prepare 還把 `batch_norm` 折進 conv 的 weight 和 bias
+# - observer 只看不改。prepare 還把 `batch_norm` 摺進 conv 的 weight 和 bias
 #   （[M02-1](chapter:m02_1_from_annotation_to_observer)）；即使如此，輸出和浮點模型的差異仍小於 1e-5。
 # - prepare 是**原地**修改：回傳的是新的 `GraphModule`，`graph` 卻就是你交給它的那一張。想留著原圖，請先 `deepcopy`。
 #
@@ -225,7 +225,7 @@ assert (skipped.get_buffer("_scale_0").tolist(), skipped.get_buffer("_zero_point
 #     weight 的範圍寫在[四個階段的圖](#four-stages)上。先想好答案，再打開。
 
 # %% answer
-# weight 的絕對值都小於 0.5，所以全部變成 0。在這個模型，折進 conv 的 bias 也全是 0，於是 conv 輸出 0，relu 還是 0。
+# weight 的絕對值都小於 0.5，所以全部變成 0。在這個模型，摺進 conv 的 bias 也全是 0，於是 conv 輸出 0，relu 還是 0。
 # 輸出全是 0，雜訊就和訊號一樣大：正好 0 dB。
 weight = skipped.get_buffer("_frozen_param0")
 with torch.no_grad():

@@ -248,8 +248,8 @@ assert requests(prepared).keys() > {("x", "conv2d"), ("x", "add")}
 #
 # ### 有 BN 的模型，要在 prepare 裡面看 {#inside-prepare}
 #
-# prepare 在標註之前，先把 BN 折進 conv（[M02-1](chapter:m02_1_from_annotation_to_observer)）。我們的 `annotate` 沒有這
-# 一步，看到的是另一張圖。不必自己折：prepare 呼叫 `validate` 時，圖剛標註完，還沒有 observer，覆寫它就能留一份複本（只
+# prepare 在標註之前，先把 BN 摺進 conv（[M02-1](chapter:m02_1_from_annotation_to_observer)）。我們的 `annotate` 沒有這
+# 一步，看到的是另一張圖。不必自己摺：prepare 呼叫 `validate` 時，圖剛標註完，還沒有 observer，覆寫它就能留一份複本（只
 # 用來看，不能再拿去 prepare，[原因在後面](#silent)）。兩種做法得到的要求一樣嗎？
 class Snapshot(X86InductorQuantizer):
     """在 prepare 裡面留下一份標註完的圖。"""

@@ -15,7 +15,7 @@ edge 共用一個。這一頁說明背後的規則。讀完之後，你能：
 # %%
 # ## prepare 裡面的四步 {#four-steps}
 #
-# 1. **摺疊。** 緊接在 conv 後面的 BN，折進 conv 的 weight 和 bias。
+# 1. **摺疊。** 緊接在 conv 後面的 BN，摺進 conv 的 weight 和 bias。
 # 2. **標註。** quantizer 把要求，也就是輸入和輸出的 spec，寫進 `meta`。
 # 3. **分組。** 該共用的要求歸成一組，每組做一個 observer 物件。
 # 4. **插入。** 依圖的順序一個 node 一個 node 來：先插它各個輸入的 observer，再插它輸出的。
@@ -73,7 +73,7 @@ def ops(gm):
 
 
 # %%
-# ## 第一步：BN 折進 conv {#fold}
+# ## 第一步：BN 摺進 conv {#fold}
 #
 # 明明用 eval 模式匯出，BN 卻還在（[pytorch#141116](https://github.com/pytorch/pytorch/issues/141116)）？本來就會在：
 # export 照著 `forward` 記錄，從不摺疊，摺疊的是 prepare。為了讓摺疊有事可做，先給 BN 一組和剛建立時不同的參數與統計量。
@@ -443,7 +443,7 @@ assert results == [[1, 0], [1, 1]]
 #
 # ## 總結：四個重點 {#summary}
 #
-# 1. prepare 先把 BN 折進前面的 conv，再標註。如果還有別人讀這個 conv，結果會默默出錯，所以 prepare 之後要馬上和浮點模型
+# 1. prepare 先把 BN 摺進前面的 conv，再標註。如果還有別人讀這個 conv，結果會默默出錯，所以 prepare 之後要馬上和浮點模型
 #    比對。
 # 2. 輸入的要求，把 observer 插在一個使用者的 edge 上；輸出的要求，把 observer 插在 node 後面，給所有使用者。
 # 3. 同一個值上的要求，spec 一致就共用，不管要的是哪一種 observer。不同的值要靠 `SharedQuantizationSpec` 才共用：幾個

@@ -211,7 +211,7 @@ def test_optimized_python_is_refused(site):
 
 def test_a_title_that_the_course_does_not_know(site):
     site.edit(f"examples/en/m00/{FIRST}.py", "M00-1 | The first chapter", "M00-1 | Another title")
-    fails_twice(site, f"examples/en/m00/{FIRST}.py:2: its title isn't the one in docs/course.yml:")
+    fails_twice(site, f"examples/en/m00/{FIRST}.py:3: its title isn't the one in docs/course.yml:")
 
 
 @pytest.mark.parametrize("seconds", [0.5, 3, 5, 7])

@@ -16,6 +16,7 @@ Environment variables: PYTHON, the interpreter to build on; CHROMIUM, the browse
 
 from __future__ import annotations
 
+import ctypes
 import fcntl
 import hashlib
 import os
@@ -314,6 +315,17 @@ def find_browser(environ: Mapping[str, str] = os.environ) -> str | None:
     return next((path for path in map(shutil.which, places) if path), None)
 
 
+def has_libatomic() -> bool:
+    """Say whether the driver of the browser tests finds libatomic, which a minimal Linux lacks."""
+    if sys.platform != "linux":
+        return True
+    try:
+        ctypes.CDLL("libatomic.so.1")
+    except OSError:
+        return False
+    return True
+
+
 def has_chinese_font() -> bool:
     """Say whether a page in Traditional Chinese has glyphs; macOS brings a font of its own."""
     if sys.platform == "darwin":
@@ -336,6 +348,13 @@ BROWSER = Tool(
     ("chromium",),
     (),
     "install Chromium or Google Chrome (Ubuntu: snap install chromium), or set CHROMIUM=/path/to/the/browser",
+)
+LIBATOMIC = Tool(
+    "libatomic",
+    has_libatomic,
+    ("libatomic1",),
+    (),
+    "install the library libatomic.so.1, which the driver of the browser tests needs",
 )
 CHINESE_FONT = Tool(
     "a Chinese font",
@@ -434,7 +453,7 @@ def install_npm(root: Path = ROOT) -> None:
 
 COMMANDS: dict[str, tuple[Sequence[Tool], Sequence[Environment], bool]] = {
     "site": ((GRAPHVIZ,), (SITE,), False),
-    "test": ((GRAPHVIZ, BROWSER, CHINESE_FONT), (SITE, DOWNLOADS), True),
+    "test": ((GRAPHVIZ, BROWSER, LIBATOMIC, CHINESE_FONT), (SITE, DOWNLOADS), True),
     "downloads": ((), (DOWNLOADS,), False),
 }
 

@@ -123,7 +123,9 @@ def kernel(reader) -> None:
     """The reader's kernel, under a name that only this test knows."""
     folder = reader.home / "jupyter" / "kernels" / "reader"
     folder.mkdir(parents=True, exist_ok=True)
-    argv = [str(reader.python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    # %pip without a pseudo-terminal, which a container may not have
+    plain = "--IPKernelApp.exec_lines=get_ipython().system = get_ipython().system_raw"
+    argv = [str(reader.python), "-m", "ipykernel_launcher", "-f", "{connection_file}", plain]
     folder.joinpath("kernel.json").write_text(
         json.dumps({"argv": argv, "display_name": "reader", "language": "python"})
     )

@@ -88,14 +88,14 @@ def test_a_node_that_persists_does_not_move(server: Server, site: BuiltSite, pag
     for path in site.chapters():
         visit(page, address(server, language, path))
         for figure in nodes(page):
-            seen: dict[str, tuple[str, Box]] = {}
+            seen: dict[tuple[str, str], tuple[str, Box]] = {}
             for stage in figure["stages"]:
                 places: dict[str, list[Box]] = {}  # a quantize and its dequantize share one
                 for node in stage["nodes"]:
                     places.setdefault(node["place"], []).append(Box(**node["shape"]))
                 for node in stage["nodes"]:
                     box = Box.around(places[node["place"]])
-                    place, first = seen.setdefault(node["name"], (node["place"], box))
+                    place, first = seen.setdefault((node["name"], node["role"]), (node["place"], box))
                     compared += first is not box
                     where = f"{path}#{figure['id']}: {node['name']}"
                     assert place == node["place"], where

@@ -43,8 +43,9 @@
     postMessage(message) {
       if (message.type === SETUP) learn(message.data.docs);
       if (message.type === QUERY) {
-        const any = message.data.replace(/[\u3400-\u9fff]+/g, terms);
-        const several = any.trim().split(/\s+/).length > 2;
+        const split = message.data.replace(/[/:;,()'"=[\]{}|]+/g, " ").trim(); // as the index splits text
+        const any = split.replace(/[\u3400-\u9fff]+/g, terms);
+        const several = /\s/.test(split);
         this.#fallback = several ? any : null;
         message = { ...message, data: several ? all(any) : any };
       }

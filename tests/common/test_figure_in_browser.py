@@ -13,8 +13,8 @@ pytestmark = pytest.mark.browser
 FLAGS = ["--no-sandbox", "--headless", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
 FONTS = {
     "the stylesheet's": (),
-    "DejaVu": ("'DejaVu Sans Mono'", "'DejaVu Sans'"),
-    "Liberation": ("'Liberation Mono'", "'Liberation Sans'"),
+    "DejaVu": ("'DejaVu Sans Mono', monospace", "'DejaVu Sans', sans-serif"),
+    "Liberation": ("'Liberation Mono', monospace", "'Liberation Sans', sans-serif"),
     "any": ("monospace", "sans-serif"),
 }
 

@@ -83,6 +83,10 @@ def test_a_place_is_the_same_in_all_stages(server: Server, site: BuiltSite, page
     assert compared > 0
 
 
+# What sits on an edge is named by a number, so in two versions of a graph one name can mean two things.
+NUMBERED = {"observer", "quantize", "dequantize", "annotation"}
+
+
 def test_a_node_that_persists_does_not_move(server: Server, site: BuiltSite, page: Page, language: str):
     compared = 0
     for path in site.chapters():
@@ -94,6 +98,8 @@ def test_a_node_that_persists_does_not_move(server: Server, site: BuiltSite, pag
                 for node in stage["nodes"]:
                     places.setdefault(node["place"], []).append(Box(**node["shape"]))
                 for node in stage["nodes"]:
+                    if node["role"] in NUMBERED:
+                        continue
                     box = Box.around(places[node["place"]])
                     place, first = seen.setdefault((node["name"], node["role"]), (node["place"], box))
                     compared += first is not box

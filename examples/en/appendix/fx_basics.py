@@ -19,12 +19,10 @@ Messages are those of torch 2.13.0; the whole API is in the official
 #
 # - A **Node** is one step, such as "call linear" or "read a parameter".
 # - A **Graph** is a list of Nodes in the order of execution.
-# - A **GraphModule** is a Graph together with the parameters and submodules that it uses. It is an `nn.Module`, and
-#   can
+# - A **GraphModule** is a Graph together with the parameters and submodules that it uses. It is an `nn.Module`, and can
 #   be called like any other.
 #
-# The quickest way to a graph is `torch.fx.symbolic_trace`. This small model mixes styles on purpose, so that its
-# graph
+# The quickest way to a graph is `torch.fx.symbolic_trace`. This small model mixes styles on purpose, so that its graph
 # has a bit of everything (what the shapes in a figure mean is in the [overview of M00](chapter:m00#figures)):
 import copy
 import operator
@@ -75,9 +73,8 @@ assert "add = torch.add(relu, x, alpha = 0.5)" in gm.code
 #
 # ## Six kinds of op {#op-kinds}
 #
-# `node.op` says which kind of step it is, `node.target` what it calls, reads or takes. All six are in this table
-# (an ATen op is something
-# else: an operation, such as conv2d or relu):
+# `node.op` says which kind of step it is, `node.target` what it calls, reads or takes. All six are in this table (an
+# ATen op is something else: an operation, such as conv2d or relu):
 rows = [[node.op, node.name, short(node.target), node.args, node.kwargs] for node in gm.graph.nodes]
 table(rows, ["op", "name", "target", "args", "kwargs"])
 kinds = [node.op for node in gm.graph.nodes]
@@ -104,8 +101,7 @@ assert "%relu : [num_users=1] = call_method[target=relu](args = (%mul,), kwargs 
 # %% zh:9fa627c9
 # ## args, kwargs and users: how nodes are connected {#edges}
 #
-# `args` and `kwargs` hold two kinds of things: Nodes, the results of other steps, and Python constants. The Nodes
-# among
+# `args` and `kwargs` hold two kinds of things: Nodes, the results of other steps, and Python constants. The Nodes among
 # them are the edges of the graph. FX keeps the other direction, `users`: who takes this node. Look at both ends, `x`
 # and `add`:
 add = nodes["add"]
@@ -121,8 +117,7 @@ assert list(nodes["x"].users) == [nodes["linear"], add]
 #
 # ### Replace them, don't change them in place {#immutable}
 #
-# `args` is a tuple, and `kwargs` is no ordinary dict either: FX must notice a change, or `users` would be wrong.
-# First
+# `args` is a tuple, and `kwargs` is no ordinary dict either: FX must notice a change, or `users` would be wrong. First
 # the wrong way, then the right one; watch `users` follow.
 edited = copy.deepcopy(gm)
 again = {node.name: node for node in edited.graph.nodes}
@@ -162,9 +157,8 @@ class Confusing(nn.Module):
 confusing = symbolic_trace(Confusing())
 
 # %% answer zh:47dc4d26
-# The argument. Whoever comes first gets the name, so the operations are `relu_1` and `relu_2`. Look for op and
-# target, and
-# you find them all:
+# The argument. Whoever comes first gets the name, so the operations are `relu_1` and `relu_2`. Look for op and target,
+# and you find them all:
 by_name = [node for node in confusing.graph.nodes if node.name == "relu"]
 by_target = confusing.graph.find_nodes(op="call_function", target=torch.relu)
 print(f"by name: {[(n.name, n.op) for n in by_name]}")
@@ -175,8 +169,7 @@ assert [(n.name, n.op) for n in by_target] == [("relu_1", "call_function"), ("re
 # %% zh:71d34b1b
 # ## meta: a dict for everybody {#meta}
 #
-# Every node has a `meta`. FX doesn't care what is in it, and merely takes it along when a graph is copied. Export
-# keeps
+# Every node has a `meta`. FX doesn't care what is in it, and merely takes it along when a graph is copied. Export keeps
 # shape and dtype in `meta["val"]`; a quantizer, the object that decides what gets quantized, puts its wishes into
 # `meta["quantization_annotation"]` ([M01-2](chapter:m01_2_annotations)). Here we put something in, and make a copy:
 nodes["mul"].meta["note"] = "times scale"
@@ -217,10 +210,8 @@ with torch.no_grad():
     assert torch.equal(exported(x), model(x))
 
 # %% zh:8d5653be
-# In the graph of export, `linear` is no submodule any more, its parameters are `get_attr` nodes of their own, and
-# every
-# operation is a `call_function`. A quantizer that looks for an operation needs to know `node.target` and nothing
-# about
+# In the graph of export, `linear` is no submodule any more, its parameters are `get_attr` nodes of their own, and every
+# operation is a `call_function`. A quantizer that looks for an operation needs to know `node.target` and nothing about
 # how the model was written. That is why PT2E uses this graph.
 #
 # ### Both see one path only {#one-path}
@@ -254,15 +245,13 @@ assert guarded == "AssertionError: Guard failed: x.size()[0] == 2"
 # %% zh:4f774df7
 # - `symbolic_trace` knows no shapes and stops at the `if`.
 # - Export knows that the batch is 2, and takes the path without the 10. There is no `if` left in the graph, only two
-#   additions, the unrolled loop. Fortunately [`_guards_fn`](chapter:m00_1_export_and_aten#a2-guards-fn) refuses a
-#   batch
+#   additions, the unrolled loop. Fortunately [`_guards_fn`](chapter:m00_1_export_and_aten#a2-guards-fn) refuses a batch
 #   of 8, which would otherwise take the wrong path in silence.
 # - `if self.training` is settled in the same way: [M00-2](chapter:m00_2_eval_or_train).
 #
 # ## A graph written by hand {#by-hand}
 #
-# A graph can be made without a trace, node by node. All that a GraphModule needs is a module that holds the
-# parameters,
+# A graph can be made without a trace, node by node. All that a GraphModule needs is a module that holds the parameters,
 # and a graph:
 graph = Graph()
 a = graph.placeholder("a")

@@ -59,9 +59,8 @@ with torch.no_grad():
 # %% zh:09f34c0c
 # ## Two exports of one model {#two-exports}
 #
-# The model is exported in eval mode and in train mode, each time as a copy (the reason comes
-# [below](#shared-buffers)). Look for what is marked in the second graph: one node is new (+), two have changed
-# arguments (△).
+# The model is exported in eval mode and in train mode, each time as a copy (the reason comes [below](#shared-buffers)).
+# Look for what is marked in the second graph: one node is new (+), two have changed arguments (△).
 def exported(training):
     """The export of a copy of the model, in train or eval mode."""
     return export(copy.deepcopy(model).train(training), ex).module()

@@ -132,8 +132,8 @@ assert after == [[], [], [], ["aten._native_batch_norm_legit_functional.default"
 # ## What is left of a train export {#train-leftovers}
 #
 # The three eval programs are core throughout. The train export keeps one op, for which the table has no decomposition.
-# And what has become of `add_`, which writes into a buffer
-# ([M00-2](chapter:m00_2_eval_or_train#num-batches-tracked))? Look at the outputs of the new program.
+# And what has become of `add_`, which writes into a buffer ([M00-2](chapter:m00_2_eval_or_train#num-batches-tracked))?
+# Look at the outputs of the new program.
 train = programs[3].run_decompositions()
 outputs = [[spec.arg.name, spec.kind.name, spec.target or ""] for spec in train.graph_signature.output_specs]
 table(outputs, ["output", "kind", "target (field of the original model)"])

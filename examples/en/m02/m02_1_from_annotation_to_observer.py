@@ -76,10 +76,10 @@ def ops(gm):
 # %% zh:1a4cabbe
 # ## First, BN is folded into the conv {#fold}
 #
-# You exported in eval mode, and BN is still there
-# ([pytorch#141116](https://github.com/pytorch/pytorch/issues/141116))? It has to be: export writes down what `forward`
-# does, and never folds. Prepare does. So that there is something to fold, we give BN other parameters and statistics
-# than a new one has. Where is `batch_norm` in the three stages, and what did the quantizer get to see?
+# You exported in eval mode, and BN is still there ([pytorch#141116](https://github.com/pytorch/pytorch/issues/141116))?
+# It has to be: export writes down what `forward` does, and never folds. Prepare does. So that there is something to
+# fold, we give BN other parameters and statistics than a new one has. Where is `batch_norm` in the three stages, and
+# what did the quantizer get to see?
 model, (x,) = get_model("conv_bn_relu"), example_inputs(8)
 nn.init.uniform_(model.bn.weight, 0.5, 1.5)
 nn.init.normal_(model.bn.bias)

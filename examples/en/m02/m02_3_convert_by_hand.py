@@ -355,8 +355,8 @@ assert mine.keys() == theirs.keys() and all(torch.equal(tensor, theirs[name]) fo
 #
 # !!! question "Does `convert_by_hand` have to know the quantizer?"
 #     So far it has met X86InductorQuantizer only. XNNPACKQuantizer, as in M02-2, asks for int8 activations, for another
-#     range of the weights, and for the output to be quantized, too
-#     ([M01-2](chapter:m01_2_annotations#two-quantizers)). What would you have to change?
+#     range of the weights, and for the output to be quantized, too ([M01-2](chapter:m01_2_annotations#two-quantizers)).
+#     What would you have to change?
 
 # %% answer zh:be71d6cd
 # Nothing: all that it reads is in the observers. With XNNPACKQuantizer (the copy that torchao keeps for its tests) it

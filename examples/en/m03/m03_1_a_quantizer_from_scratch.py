@@ -89,15 +89,13 @@ class ConvReluQuantizer(Quantizer):
 
 # %% zh:ebcd174a
 # Two inputs of the conv, and the output of the relu. Not the edge from conv to relu, for a backend is to compute the
-# two in one kernel; and not the bias, which stays in float ([M03-2](chapter:m03_2_specs) makes it int32). A conv
-# with a
+# two in one kernel; and not the bias, which stays in float ([M03-2](chapter:m03_2_specs) makes it int32). A conv with a
 # second user is left alone ([M03-3](chapter:m03_3_patterns_that_bite) says why), and `_annotated=True` tells other
 # quantizers that these nodes are taken ([M03-4](chapter:m03_4_shipped_quantizers)).
 #
 # ## End to end {#end-to-end}
 #
-# Now the usual steps ([M01-1](chapter:m01_1_end_to_end)) with this quantizer. Is there, at any stage, anything
-# between
+# Now the usual steps ([M01-1](chapter:m01_1_end_to_end)) with this quantizer. Is there, at any stage, anything between
 # `conv2d` and `relu`?
 model = get_model("conv_relu").eval()
 data = torch.randn(5, 8, 3, 16, 16, generator=torch.Generator().manual_seed(0))
@@ -141,8 +139,7 @@ assert 38 < sqnr(reference, output) < 40
 
 
 # %% zh:1d6e9c6c
-# Nothing, and the SQNR is about 39 dB. Three observers became five q/dq nodes and not six, because the weight has
-# been
+# Nothing, and the SQNR is about 39 dB. Three observers became five q/dq nodes and not six, because the weight has been
 # quantized already ([M02-3](chapter:m02_3_convert_by_hand)).
 #
 # ### Wrong: a spec between conv and relu {#between}
@@ -172,8 +169,7 @@ assert [row[1:3] for row in rows] == [[3, 5], [4, 7]]
 assert quality[0] - quality[1] > 2
 
 # %% zh:f6599bf8
-# No error. But conv and relu are no longer neighbours, so a kernel for the two of them doesn't fit. And the values
-# are
+# No error. But conv and relu are no longer neighbours, so a kernel for the two of them doesn't fit. And the values are
 # rounded once more, with 255 steps that have to span the negative values, too, although the relu is about to drop
 # those: the SQNR falls. Annotate around what one kernel computes, never inside.
 #
@@ -201,8 +197,7 @@ assert counts == [0, 3]
 # ## Refuse in `validate` {#validate}
 #
 # Prepare calls `validate` when the graph is annotated and no observer exists yet. Everything in the graph and in the
-# specs can be checked there. This one refuses two mistakes: nothing was annotated, and a spec whose observer is not
-# one
+# specs can be checked there. This one refuses two mistakes: nothing was annotated, and a spec whose observer is not one
 # of torchao's (old examples import theirs from `torch.ao`). A good message says what was found and what to do:
 class StrictQuantizer(ConvReluQuantizer):
     """Refuses a graph without conv → relu, and specs whose observer is not one of torchao's."""
@@ -248,8 +243,7 @@ assert said == [
 
 # %% zh:c4879240
 # What happens later is out of sight for `validate`: whether prepare really put an observer on each annotated edge
-# (below is a case where it doesn't), and whether anyone calibrated. And in a quantizer that somebody else wrote, it
-# may
+# (below is a case where it doesn't), and whether anyone calibrated. And in a quantizer that somebody else wrote, it may
 # be empty. So whoever calls prepare should count.
 #
 # ## Silent failures, and the count that betrays them {#silent}
@@ -319,10 +313,8 @@ assert min(results[2][1], results[8][1]) > results[0][1]
 # than it should be. So neither silence nor a good SQNR proves anything. The count of observers is wrong in every
 # row but the first.
 #
-# - **`torch.ao` observers.** Prepare inserts them and calibration runs them. But convert knows torchao's classes
-#   only,
-#   and leaves them standing. They even bear the usual names, `activation_post_process_0` and so on: count by class,
-#   not
+# - **`torch.ao` observers.** Prepare inserts them and calibration runs them. But convert knows torchao's classes only,
+#   and leaves them standing. They even bear the usual names, `activation_post_process_0` and so on: count by class, not
 #   by name. ([executorch PR 16473](https://github.com/pytorch/executorch/pull/16473) moved a shipped quantizer to
 #   torchao's.) If just one spec is wrong, just that one is lost.
 # - **`set_global` forgotten.** A shipped quantizer annotates only what it has a configuration for.
@@ -331,8 +323,7 @@ assert min(results[2][1], results[8][1]) > results[0][1]
 #   ([M00-1](chapter:m00_1_export_and_aten#b2-three-styles)). Over the modules convert even stumbles, which is the
 #   AttributeError above.
 # - **`no_grad` inside forward.** Export puts that part into a subgraph of its own, so the graph has no conv. Take
-#   `no_grad` out, or export under it as well.
-#   ([executorch#22069](https://github.com/pytorch/executorch/issues/22069);
+#   `no_grad` out, or export under it as well. ([executorch#22069](https://github.com/pytorch/executorch/issues/22069);
 #   [ao PR 4861](https://github.com/pytorch/ao/pull/4861), later than torchao 0.18.0, makes prepare refuse.)
 # - **No `meta["val"]`.** Prepare observes an output only if `meta["val"]` says that it is a tensor. Nodes
 #   [made by hand](chapter:m00_4_editing_graphs#no-meta) have none: copy it from the node that they replace.

@@ -68,8 +68,7 @@ assert required == [
 
 # %% zh:c611d8e9
 # An `edge_or_node` is a place in the graph: `(source, user)` for an edge, the node itself for its output. "Optional"
-# means no more than that the dataclass doesn't ask; what prepare and convert ask for, the [errors](#given-errors)
-# show.
+# means no more than that the dataclass doesn't ask; what prepare and convert ask for, the [errors](#given-errors) show.
 #
 # ## One model with all four {#all-four}
 #
@@ -186,14 +185,11 @@ assert 48 < sqnr(reference, output) < 51
 
 # %% zh:703d6c47
 # The scale is the same before and after the pool, and that of the sigmoid is 1/256. Six nodes call five observer
-# objects, and
-# two of these ignore the data: that of the bias asks two others, that of the sigmoid has its answer already. The
-# edges
-# conv → pool and pool → sigmoid have no observers of their own, because their specs agree with those of the outputs
-# ([M02-1](chapter:m02_1_from_annotation_to_observer#implicit)).
+# objects, and two of these ignore the data: that of the bias asks two others, that of the sigmoid has its answer
+# already. The edges conv → pool and pool → sigmoid have no observers of their own, because their specs agree with those
+# of the outputs ([M02-1](chapter:m02_1_from_annotation_to_observer#implicit)).
 #
-# Now each kind by itself, first by hand, then its errors. For that we keep the integers of one run, and write down
-# what
+# Now each kind by itself, first by hand, then its errors. For that we keep the integers of one run, and write down what
 # a quantize op computes ([M01-3](chapter:m01_3_the_arithmetic)):
 def run(converted: torch.fx.GraphModule) -> list[tuple[torch.fx.Node, torch.Tensor]]:
     """The quantize nodes of a run on `test`, each with the integers that it gave."""
@@ -362,8 +358,7 @@ assert list(outcomes.values()) == [
 # At best the message names the place that was pointed to, never the spec that points there. The last row is
 # [ao#4421](https://github.com/pytorch/ao/issues/4421); [ao PR 4483](https://github.com/pytorch/ao/pull/4483) proposes
 # clearer messages, which torchao 0.18.0 doesn't have. One rule avoids all five: **point only to an earlier place that
-# has a spec.** Earlier in the order of the graph, that is, and at one node the inputs come before the output. The
-# next
+# has a spec.** Earlier in the order of the graph, that is, and at one node the inputs come before the output. The next
 # function says who breaks the rule; a good place for it is
 # [`validate`](chapter:m03_1_a_quantizer_from_scratch#validate).
 def pointing_wrong(annotated: torch.fx.GraphModule) -> list[str]:
@@ -388,10 +383,8 @@ assert pointing_wrong(annotated) == []
 # %% zh:ea51e006
 # ## DerivedQuantizationSpec: an int32 bias {#derived}
 #
-# "Why is the bias float?" ([pytorch#34872](https://github.com/pytorch/pytorch/issues/34872)) Because no spec asked
-# for
-# anything else: X86InductorQuantizer gives the bias none, and after convert the conv still reads the float32
-# parameter.
+# "Why is the bias float?" ([pytorch#34872](https://github.com/pytorch/pytorch/issues/34872)) Because no spec asked for
+# anything else: X86InductorQuantizer gives the bias none, and after convert the conv still reads the float32 parameter.
 # Ours derives the scale of the bias, channel by channel, as the scale of the input times that of the weight.
 x86 = X86InductorQuantizer().set_global(get_default_x86_inductor_quantization_config())
 by_x86 = calibrate_and_convert(prepare_pt2e(copy.deepcopy(exported), x86))
@@ -408,8 +401,7 @@ assert torch.equal(bias_int, quantize(bias, bias_scale, 0, -(2**31), 2**31 - 1, 
 
 # %% zh:a2df3039
 # Why just this scale? A step of the input times a step of the weight is worth `s_x · s_w`: that is the scale of the
-# products which a conv in integers adds up, so a bias with the same scale can be added to them as it is. We compute
-# the
+# products which a conv in integers adds up, so a bias with the same scale can be added to them as it is. We compute the
 # conv in integers (held in float64, which is exact for them) and compare it with what the graph computed in float32:
 accumulator = F.conv2d(x_int.double() - x_q.args[2], weight_int.double(), bias_int.double(), padding=1)
 in_integers = quantize((accumulator * bias_scale.double()[:, None, None]).float(), *conv_q.args[1:])
@@ -423,8 +415,7 @@ assert ((bias_int * bias_scale - bias).abs() <= bias_scale / 2).all()
 # %% zh:754cdd43
 # The int8 outputs are the same, save that a sum in float32 may fall on the other side of a rounding. So a kernel that
 # adds up in int32 can take this bias as it is. A float bias has to be converted by the backend first, as is done for
-# XNNPACK ([pytorch PR 125522](https://github.com/pytorch/pytorch/pull/125522) says so; not run here). Ask your
-# backend
+# XNNPACK ([pytorch PR 125522](https://github.com/pytorch/pytorch/pull/125522) says so; not run here). Ask your backend
 # which of the two it wants.
 #
 # ### Its errors {#derived-errors}
@@ -470,8 +461,7 @@ assert list(outcomes.values()) == [
 # ## FixedQParamsQuantizationSpec: known beforehand {#fixed}
 #
 # Sigmoid and softmax give values from 0 to 1, whatever comes in. So there is nothing to calibrate, and some kernels
-# accept one scale only, as the sigmoid of [pytorch#46005](https://github.com/pytorch/pytorch/issues/46005) did:
-# 1/256,
+# accept one scale only, as the sigmoid of [pytorch#46005](https://github.com/pytorch/pytorch/issues/46005) did: 1/256,
 # with which 256 steps make 1. The observer knows it before it has seen any data. How large can the error be?
 untouched = [value.item() for value in observers(prepare())["sigmoid"].calculate_qparams()]
 curve = torch.sigmoid(torch.linspace(-20, 20, 10001))
@@ -533,8 +523,7 @@ assert list(outcomes.values()) == [
 #
 # 1. `QuantizationSpec` calibrates. Give qscheme and both ends of the range always, `ch_axis` where it is per-channel.
 # 2. `SharedQuantizationSpec` is for ops that pass integers on unchanged. Point to an earlier place that has a spec.
-# 3. `DerivedQuantizationSpec` makes an int32 bias with the scale `s_x · s_w`, which can be added to the sum of
-#    products
+# 3. `DerivedQuantizationSpec` makes an int32 bias with the scale `s_x · s_w`, which can be added to the sum of products
 #    as it is. Annotate it after input and weight.
 # 4. `FixedQParamsQuantizationSpec` is for ranges that are known, such as that of sigmoid. Nobody checks the values.
 # 5. A bare `KeyError` or a `RecursionError` from prepare is a spec that points to the wrong place.

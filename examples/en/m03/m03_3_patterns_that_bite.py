@@ -166,8 +166,7 @@ assert get_source_partitions(graphs[0].graph, [torch.cat]) == {}
 # Three names, three ops. x86 has a rule for `aten.cat` alone; for the two others it has none, says nothing, and the
 # concat stays in float. ([executorch PR 20999](https://github.com/pytorch/executorch/pull/20999) mends such a list in
 # another quantizer.) XNNPACKQuantizer has a rule for cat, too, but gives each input an observer of its own, even with
-# `torch.cat`: it looks for the Python function that a node came from, and that search finds no cat in an exported
-# graph
+# `torch.cat`: it looks for the Python function that a node came from, and that search finds no cat in an exported graph
 # (the last assert). ExecuTorch's version has given up this search
 # ([executorch PR 12405](https://github.com/pytorch/executorch/pull/12405)).
 #
@@ -176,8 +175,7 @@ assert get_source_partitions(graphs[0].graph, [torch.cat]) == {}
 #
 # ### The same search misses functions {#functional}
 #
-# X86InductorQuantizer searches in this way for convs and linears. What does it find when they are written as
-# functions
+# X86InductorQuantizer searches in this way for convs and linears. What does it find when they are written as functions
 # instead of modules, which gives the same ops ([M00-1](chapter:m00_1_export_and_aten#b2-three-styles))?
 as_functions = Net(lambda net, x: F.relu(F.conv2d(x, net.conv.weight, net.conv.bias)), conv=conv())
 as_modules = Net(lambda net, x: net.relu(net.conv(x)), conv=conv(), relu=nn.ReLU())
@@ -197,8 +195,7 @@ assert [row[1:] for row in rows] == [["conv2d → relu", 2, 3], ["conv2d → rel
 # ## 2. A residual add: which input is the conv? {#residual}
 #
 # `conv(x) + x`: a kernel that computes conv and add together hands over the conv's result inside, so only the *other*
-# input needs a spec ([M01-2](chapter:m01_2_annotations#two-quantizers)). A rule that takes the second argument for
-# the
+# input needs a spec ([M01-2](chapter:m01_2_annotations#two-quantizers)). A rule that takes the second argument for the
 # other input is right until somebody writes `x + conv(x)`. Look at which input of add is observed.
 def by_position(node: torch.fx.Node) -> QuantizationAnnotation | None:
     """Wrong: takes the second argument of add for the skip connection."""
@@ -227,10 +224,8 @@ assert skips[1] == [["conv2d"], ["x"], ["x"], ["conv2d", "x"]]
 # leaves the skip connection in float. x86 looks at both sides, as our second rule does; XNNPACKQuantizer takes add by
 # itself, with both inputs.
 #
-# Which inputs share an observer? Unlike those of a concat, the two inputs of an add need not have one scale. What
-# does
-# share is `x`, when conv and add read it with the same wish. And with two convs, only one of them can be in the
-# kernel:
+# Which inputs share an observer? Unlike those of a concat, the two inputs of an add need not have one scale. What does
+# share is `x`, when conv and add read it with the same wish. And with two convs, only one of them can be in the kernel:
 two_convs = exported(Net(lambda net, x: net.conv1(x) + net.conv2(x), conv1=conv(), conv2=conv()))
 residual = edges(exported(get_model("residual")), xnnpack)
 two = [edges(two_convs, quantizer) for quantizer in (x86, xnnpack)]
@@ -287,13 +282,10 @@ assert relu.meta[KEY]._annotated and not relu.meta[KEY].input_qspec_map
 
 
 # %% zh:4c68c911
-# The careless rule says that the pair is one int8 kernel, and such a kernel returns only the relu's result; the
-# sigmoid
+# The careless rule says that the pair is one int8 kernel, and such a kernel returns only the relu's result; the sigmoid
 # needs the conv's. XNNPACKQuantizer had this very bug and now counts users
-# ([pytorch PR 140846](https://github.com/pytorch/pytorch/pull/140846)). X86InductorQuantizer still takes relu into
-# the
-# pattern (the last assert). It asks for nothing after a conv in any case, so no observer is wrong here; whether the
-# two
+# ([pytorch PR 140846](https://github.com/pytorch/pytorch/pull/140846)). X86InductorQuantizer still takes relu into the
+# pattern (the last assert). It asks for nothing after a conv in any case, so no observer is wrong here; whether the two
 # are one kernel is left to its lowering, which is not run on this page. (Folding BN has the same trap:
 # [M02-1](chapter:m02_1_from_annotation_to_observer#fold-two-users).)
 #
@@ -333,11 +325,9 @@ assert ops.count("matmul") == 2 and fill.args[0] == float("-inf")
 #
 # ## 5. The attention mask {#mask}
 #
-# A mask that is added to the scores before softmax holds 0 where a token may look, and a very negative number where
-# it
+# A mask that is added to the scores before softmax holds 0 where a token may look, and a very negative number where it
 # may not, often −inf. For XNNPACKQuantizer this is an add like any other: it quantizes the mask, the scores, and the
-# sum. Below, the same attention, written out, with several masks. All are compared with the float model with −inf;
-# the
+# sum. Below, the same attention, written out, with several masks. All are compared with the float model with −inf; the
 # last column is how much attention, on average, goes to later tokens. It should be 0.
 class Masked(nn.Module):
     """Attention with a mask written out; also returns the attention. The mask holds `value`; None: masked_fill."""
@@ -413,8 +403,7 @@ assert quality["masked_fill"] == quality["−inf, add left in float"] > 37
 
 # %% zh:5b7c0448
 # - **−inf.** The mask is gone: as much attention goes to later tokens as without any. `HistogramObserver` leaves
-#   infinite values out of the range, and what is left of the mask is all 0; so −inf is clamped to about 0. The
-#   warning
+#   infinite values out of the range, and what is left of the mask is all 0; so −inf is clamped to about 0. The warning
 #   printed above is the only sign ([pytorch PR 103467](https://github.com/pytorch/pytorch/pull/103467)).
 # - **The lowest float32, −10000.** Nothing leaks, but the attention has become the average over all that is allowed
 #   (see the assert with `uniform`). The range of the sum goes down to the mask, 256 steps have to cover it, and all
@@ -428,9 +417,8 @@ assert quality["masked_fill"] == quality["−inf, add left in float"] > 37
 #     What does the float model do with a mask of −5? Think of softmax: by what factor does −5 make a weight smaller?
 
 # %% answer zh:7ddffc6b
-# By e⁻⁵, about 1/148, on top of what the scores themselves do. So it leaks already in float: the mask is part of
-# the model, and
-# its value must be large enough against the scores. At −20 the factor is 2·10⁻⁹.
+# By e⁻⁵, about 1/148, on top of what the scores themselves do. So it leaks already in float: the mask is part of the
+# model, and its value must be large enough against the scores. At −20 the factor is 2·10⁻⁹.
 with torch.no_grad():
     small = {value: later(masked(value)(*tokens)[1]) for value in (-5.0, -20.0)}
 print({value: f"{leak:.2g}" for value, leak in small.items()})
@@ -463,10 +451,8 @@ assert list(up.weight.shape) == [4, 3, 2, 2]
 
 
 # %% zh:fa9df54e
-# x86 never asks for it. XNNPACKQuantizer does when a relu follows, but in dimension 0, as for a conv: here this is
-# the
-# *input* channels, for the weight is [4, 3, 2, 2] = [in, out, …]. One scale an input channel can't be taken out of
-# the
+# x86 never asks for it. XNNPACKQuantizer does when a relu follows, but in dimension 0, as for a conv: here this is the
+# *input* channels, for the weight is [4, 3, 2, 2] = [in, out, …]. One scale an input channel can't be taken out of the
 # sum over the input channels, so this is of no use to an integer kernel
 # ([M01-3](chapter:m01_3_the_arithmetic#integers)). Alone, it is left in float
 # ([executorch PR 7514](https://github.com/pytorch/executorch/pull/7514) also found patterns that are not quantized).
@@ -516,8 +502,7 @@ assert second in edges(graphs["conv"], x86) and first in edges(graphs["conv"], x
 
 # %% zh:98eb220e
 # The ValueError is the harmless one, as it stops you. (x86 groups the ops by module, and expects a group to have one
-# output. [ao#4478](https://github.com/pytorch/ao/issues/4478) reported it of linear, where 0.18.0 has it fixed.) In
-# the
+# output. [ao#4478](https://github.com/pytorch/ao/issues/4478) reported it of linear, where 0.18.0 has it fixed.) In the
 # rows with "1 of 2", one call stays in float without a word: with x86 the first, as it isn't the group's output; with
 # XNNPACKQuantizer the second, as the weight is taken by then. A rule by `node.target` meets each call, and since both
 # ask the same of one weight, they share its observer ([M02-1](chapter:m02_1_from_annotation_to_observer#implicit)).

@@ -24,8 +24,7 @@ in [M01-2](chapter:m01_2_annotations); how a quantizer is written, in [M03-1](ch
 # | `XNNPACKQuantizer` | XNNPACK, by way of ExecuTorch ([M06-3](chapter:m06_3_executorch_xnnpack)) |
 # | `EmbeddingQuantizer` | embedding tables, beside another quantizer |
 #
-# Of XNNPACKQuantizer there are two. The supported one is part of ExecuTorch, and is the one for a project of yours.
-# It
+# Of XNNPACKQuantizer there are two. The supported one is part of ExecuTorch, and is the one for a project of yours. It
 # is not among the packages of this site: with it and what it needs, an environment grows beyond 1 GB. This page takes
 # the copy that torchao keeps for its own tests, and whose docstring calls it deprecated. All that is said about
 # XNNPACKQuantizer below was run with this copy, and not with the other.
@@ -100,15 +99,12 @@ assert get_symmetric_quantization_config().weight.qscheme == torch.per_tensor_sy
 
 # %% zh:06ebffd6
 # No two are the same. Biases stay in float everywhere ([M03-2](chapter:m03_2_specs) does otherwise), and an embedding
-# has no activation to quantize: its input is a list of row numbers. (`float_qparams` keeps the zero points as
-# floats.)
+# has no activation to quantize: its input is a list of row numbers. (`float_qparams` keeps the zero points as floats.)
 #
 # ## What each of them asks for, on one model {#table}
 #
-# The model has twelve ops, and modules to configure by name: `stem` (conv, relu, max pool), `block` (a conv with a
-# skip
-# connection), an average pool, an embedding beside them, a linear. There is no BN, so that the graph we annotate is
-# the
+# The model has twelve ops, and modules to configure by name: `stem` (conv, relu, max pool), `block` (a conv with a skip
+# connection), an average pool, an embedding beside them, a linear. There is no BN, so that the graph we annotate is the
 # one that prepare annotates ([why](chapter:m01_2_annotations#inside-prepare)). The two functions are those of M01-2.
 class Block(nn.Module):
     def __init__(self):
@@ -163,8 +159,7 @@ assert sum(node.op == "call_function" for node in gm.graph.nodes) == 12
 
 # %% zh:db304362
 # Annotating only writes on a graph, so all five run on any CPU. Each cell is read from `meta`: how many inputs are to
-# be quantized, and whether the output is, too ("same": with the observer of the input). "In a pattern" is an
-# annotation
+# be quantized, and whether the output is, too ("same": with the observer of the input). "In a pattern" is an annotation
 # without a wish: the op is computed together with the one before it, and nothing is to stand between them.
 def wishes(graph: torch.fx.GraphModule) -> dict[str, str]:
     """For each op of an annotated graph, what its annotation asks for."""
@@ -198,12 +193,10 @@ assert found == {name: dict(zip(ops, column, strict=True)) for name, column in e
 #
 # - **conv2d, linear**: all but Embedding ask for activation and weight as integers. XNNPACK asks for the output, too;
 #   the three for Inductor leave that to the op that comes next.
-# - **conv2d_1 → add → relu_1** is one pattern for x86 and XPU, and conv2d_1 → add is one for Arm. Hence a single
-#   input
+# - **conv2d_1 → add → relu_1** is one pattern for x86 and XPU, and conv2d_1 → add is one for Arm. Hence a single input
 #   of add: the skip connection. XNNPACK takes conv2d_1 by itself, and add with relu_1.
 # - **Pools and flatten** can keep the scale of their input, and are worth an int8 kernel only if what comes in is
-#   quantized anyway. Arm
-#   has none of them, XPU no max pool.
+#   quantized anyway. Arm has none of them, XPU no max pool.
 # - **cat** gets nothing from x86 because the embedding beside it is float, and nothing at all from this XNNPACK
 #   ([M03-3](chapter:m03_3_patterns_that_bite)). **sigmoid** has no rule in any of them.
 #
@@ -229,8 +222,7 @@ assert results["x86"].keys() < results["XNNPACK"].keys() and results["Arm"].keys
 #
 # Instead of `set_global`, or together with it, three methods choose a part: `set_module_name_qconfig`,
 # `set_module_type_qconfig` and `set_function_type_qconfig`. A configuration quantizes that part; `None` leaves it in
-# float. The narrowest wins: first names, then types and functions, then `set_global`. The table lists the weights
-# that
+# float. The narrowest wins: first names, then types and functions, then `set_global`. The table lists the weights that
 # got an observer; look for the two rows that changed nothing against the first.
 def outcome(quantizer: Quantizer) -> list[int | str]:
     """The number of edges with an observer after prepare, and which weights are among their sources."""
@@ -275,8 +267,7 @@ assert nn.Conv1d not in X86InductorQuantizer.module_function_to_aten_operator_ty
 #   (`nn.Conv1d` is not among them). For any other, such as our `Block`, the one sign is a warning, printed above.
 # - **cat alone** gets nothing: like the pools, it is annotated only after something that is.
 #
-# Nor can one quantizer mix static configurations and dynamic ones (whose range is found at run time): the later one
-# is
+# Nor can one quantizer mix static configurations and dynamic ones (whose range is found at run time): the later one is
 # dropped, again with no more than warnings.
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always", UserWarning)
@@ -363,8 +354,7 @@ assert refused == "AssertionError: quantization_config == None is not supported 
 #
 # Both quantizers look up where a node comes from in `meta["nn_module_stack"]`
 # ([M00-1](chapter:m00_1_export_and_aten#a3-meta)). For a conv, XNNPACKQuantizer asks this of the weight and the bias,
-# too. But these are `get_attr` nodes, and they have no stack; so the conv is never from the right module. For a
-# linear
+# too. But these are `get_attr` nodes, and they have no stack; so the conv is never from the right module. For a linear
 # it asks the node alone, which is why that works.
 nodes = {node.name: node for node in gm.graph.nodes}
 stacks = {name: [path for path, _ in nodes[name].meta.get("nn_module_stack", {}).values()] for name in nodes}
@@ -396,14 +386,12 @@ assert rows[0][1:] == [7, "block_conv_weight"]
 assert rows[1][2] == "stem_0_weight, block_conv_weight"
 
 # %% zh:4b966840
-# Now the weights are there. Whatever the quantizer, then: after a partial configuration, count what you meant to
-# have,
+# Now the weights are there. Whatever the quantizer, then: after a partial configuration, count what you meant to have,
 # and what you meant not to have.
 #
 # ## Composing two quantizers {#composing}
 #
-# `ComposableQuantizer` calls several quantizers in turn on the same graph. A node that one has annotated is taken,
-# and
+# `ComposableQuantizer` calls several quantizers in turn on the same graph. A node that one has annotated is taken, and
 # the next passes it over; so the order is the order of precedence. Which pairs add up, and which don't?
 pairs = {
     "Embedding, x86": ["Embedding", "x86"],
@@ -434,8 +422,7 @@ assert [row[2] for row in rows] == [
 # - **x86, then XNNPACK** gives 11, just as x86 alone does: what XNNPACK wants is taken. Nothing is said.
 # - **XNNPACK, then x86** fails with an AssertionError without a message: x86 looks at what stands before a pool and
 #   accepts only annotations of its own class there. So put x86 first.
-# - **Overwriting** is refused, with a message. EmbeddingQuantizer does it, as it doesn't check whether a node is
-#   taken.
+# - **Overwriting** is refused, with a message. EmbeddingQuantizer does it, as it doesn't check whether a node is taken.
 #
 # ### validate isn't called {#validate}
 #
@@ -484,20 +471,17 @@ print(f"embedding table: {frozen.dtype} {list(frozen.shape)}, SQNR: {quality:.4g
 assert (frozen.dtype, list(frozen.shape)) == (torch.uint8, [10, 8])
 assert 49 < quality < 51
 
-# %% zh:e0e8d489
+# %% zh:7b376009
 # Not directly: its table is uint8 now, but a dequantize stands between the two. All the rest is as x86 alone would
 # have it.
 #
 # ## Summary: four points {#summary}
 #
 # 1. The backend decides which quantizer; a table of its wishes, read from `meta`, says what your model gets from it.
-# 2. x86 takes names, functions and a fixed list of types; `None` leaves a part in float. XNNPACK (torchao's copy)
-#    takes
+# 2. x86 takes names, functions and a fixed list of types; `None` leaves a part in float. XNNPACK (torchao's copy) takes
 #    any type, but finds convs by name or type only with a fix, and `set_operator_type` does nothing.
 # 3. Compose in order of precedence, with x86 before XNNPACK, and see to `validate` yourself.
-# 4. A typo, an unknown type, a taken node: nothing stops you. After prepare, count the edges and look for the
-#    weights.
+# 4. A typo, an unknown type, a taken node: nothing stops you. After prepare, count the edges and look for the weights.
 #
-# With this M03 is complete: try the [lab](chapter:lab_m03). [M04-1](chapter:m04_1_observers) goes on with the
-# observers
+# With this M03 is complete: try the [lab](chapter:lab_m03). [M04-1](chapter:m04_1_observers) goes on with the observers
 # that all these specs bring along.

@@ -203,8 +203,7 @@ with torch.no_grad():
     assert torch.equal(exported(x), model(x))
 
 # %%
-# export 的圖裡，`linear` 不再是子 module，它的參數自成 `get_attr`，而運算全是 `call_function`。quantizer 要找某種運
-# 算，
+# export 的圖裡，`linear` 不再是子 module，它的參數自成 `get_attr`，而運算全是 `call_function`。quantizer 要找某種運算，
 # 只需要認得 `node.target`，不必管模型怎麼寫；這就是 PT2E 用它的原因。
 #
 # ### 兩者都只走一條路 {#one-path}

@@ -1,8 +1,8 @@
 """
 # M00-1 | torch.export 出來的圖長什麼樣，以及 ATen 是什麼
 
-標註、prepare、校準、convert：PT2E 量化的每一步，都在 `torch.export` 產生的那張圖上進行。
-所以動手量化之前，先學會讀這張圖。這一頁回答兩個問題：
+標註、prepare、校準、convert：PT2E 量化的每一步，都在 `torch.export` 產生的那張圖上進行。所以動手量化之前，先學會讀這張
+圖。這一頁回答兩個問題：
 
 - **A. 匯出後的圖。** 圖裡有什麼？weight 跑到哪裡去了？每個 node 知道自己的哪些事？
 - **B. ATen。** `aten.conv2d.default` 這樣的名字是什麼意思？為什麼 quantizer 和 backend 都認這種名字？
@@ -12,8 +12,7 @@
 """
 
 # %%
-# 先做準備。下面每一張表和圖，都取自 `assert` 檢查過的同一批物件：
-# 只要有一條不成立，你就不會看到這一頁。
+# 先做準備。下面每一張表和圖，都取自 `assert` 檢查過的同一批物件：只要有一條不成立，你就不會看到這一頁。
 import copy
 import io
 import logging
@@ -44,8 +43,8 @@ ex = example_inputs()  # 一個 tuple，裡面一個 tensor，[2, 3, 16, 16]
 #
 # 以下稱它為 `ep`。它身上有三樣東西：
 #
-# - `ep.graph`：計算本身。參數、buffer 和你的輸入，在這裡全都是 `placeholder`；
-#   就像把模型寫成一個函式，凡是要讀的東西都從引數傳進來。
+# - `ep.graph`：計算本身。參數、buffer 和你的輸入，在這裡全都是 `placeholder`；就像把模型寫成一個函式，凡是要讀的東西都
+#   從引數傳進來。
 # - `ep.graph_signature`：記錄哪些 placeholder 是模型的狀態，又各自是原模型的哪個欄位。
 # - `ep.state_dict`：tensor 本身，以欄位名稱為 key。
 #
@@ -60,8 +59,8 @@ assert [kind for _, kind, _ in inputs] == ["PARAMETER"] * 3 + ["BUFFER"] * 3 + [
 assert fields == set(ep.state_dict)
 
 # %%
-# 只有 `x` 是 `USER_INPUT`。`p_`、`b_` 這些開頭只是方便閱讀的慣例，不能當真：
-# [A5](#a5-constants) 就有一個輸入叫做 `p_x`。真正可靠的是 `kind`。
+# 只有 `x` 是 `USER_INPUT`。`p_`、`b_` 這些開頭只是方便閱讀的慣例，不能當真：[A5](#a5-constants) 就有一個輸入叫做
+# `p_x`。真正可靠的是 `kind`。
 #
 # ### A2 `ep.module()` 回傳 `GraphModule` {#a2-graph-module}
 #
@@ -76,10 +75,10 @@ assert [node.name for node in gm.graph.find_nodes(op="placeholder")] == ["x"]
 # %%
 # 圖上有三件事要看：
 #
-# 1. 參數和 buffer 原本是 placeholder（橢圓，標示為下一階段消失），現在變成 `get_attr`
-#    （折角便條，綠框表示新增）；還是 placeholder 的只剩 `x`。
-# 2. module 不見了，只剩 `conv2d`、`batch_norm`、`relu` 三個運算，全在同一層：圖是平的。
-#    所以 quantizer（決定要量化哪些地方的物件）只能比對 op 的組合，圖裡已經沒有 `nn.Conv2d` 可找。
+# 1. 參數和 buffer 原本是 placeholder（橢圓，標示為下一階段消失），現在變成 `get_attr`（折角便條，綠框表示新增）；還是
+#    placeholder 的只剩 `x`。
+# 2. module 不見了，只剩 `conv2d`、`batch_norm`、`relu` 三個運算，全在同一層：圖是平的。所以 quantizer（決定要量化哪些地
+#    方的物件）只能比對 op 的組合，圖裡已經沒有 `nn.Conv2d` 可找。
 # 3. 沒有人用 `b_bn_num_batches_tracked` 這個 batch 計數器。eval 模式下是如此；train 模式下誰會用它，
 #    看 [M00-2](chapter:m00_2_eval_or_train)。
 #
@@ -104,15 +103,13 @@ assert {node.target for node in gm.graph.find_nodes(op="get_attr")} == fields
 assert difference == 0.0
 
 # %%
-# 什麼都沒少：`get_attr` 的 target 正好就是 signature 列出的欄位，而 `gm` 算出來的結果，和
-# `model` 一個 bit 都不差。
+# 什麼都沒少：`get_attr` 的 target 正好就是 signature 列出的欄位，而 `gm` 算出來的結果，和 `model` 一個 bit 都不差。
 #
 # ### 輸入檢查 `_guards_fn` {#a2-guards-fn}
 #
-# `ep.module()` 預設會插入一道檢查：輸入的 shape 等條件，是否和匯出時的假設一致。這和量化無關。
-# 如果你的某個 pass 處理不了 `call_module`（實例：[executorch#14466](https://github.com/pytorch/executorch/pull/14466)），
-# 可以用 `check_guards=False` 拿掉它。看看 batch 換成 3 會遇到什麼：有檢查時、拿掉檢查時，
-# 以及拿掉之後又複製一份時。
+# `ep.module()` 預設會插入一道檢查：輸入的 shape 等條件，是否和匯出時的假設一致。這和量化無關。如果你的某個 pass 處理不
+# 了 `call_module`（實例：[executorch#14466](https://github.com/pytorch/executorch/pull/14466)），可以用
+# `check_guards=False` 拿掉它。看看 batch 換成 3 會遇到什麼：有檢查時、拿掉檢查時，以及拿掉之後又複製一份時。
 bare = ep.module(check_guards=False)
 refused = []
 for module in (gm, bare):
@@ -132,10 +129,9 @@ assert {str(node) for node in gm.graph.nodes} - {str(node) for node in trimmed.n
 assert trimmed.find_nodes(op="call_module")[0].is_impure()
 
 # %%
-# 拿掉這個 node 之後，還有一個 hook 會檢查 shape；但 `copy.deepcopy` 會弄丟這個 hook，
-# 於是錯的 batch 就默默通過，一個錯也不報。所以除非不得已，請保留檢查。`eliminate_dead_code` 也清不掉它：
-# 沒人用的 `bn_num_batches_tracked` 被清掉了，`_guards_fn` 卻還在，因為它被標記為 impure
-# （執行它是為了副作用，不是為了結果）。
+# 拿掉這個 node 之後，還有一個 hook 會檢查 shape；但 `copy.deepcopy` 會弄丟這個 hook，於是錯的 batch 就默默通過，一個錯
+# 也不報。所以除非不得已，請保留檢查。`eliminate_dead_code` 也清不掉它：沒人用的 `bn_num_batches_tracked` 被清掉
+# 了，`_guards_fn` 卻還在，因為它被標記為 impure（執行它是為了副作用，不是為了結果）。
 #
 # ### A3 每個 node 都帶著 `meta` {#a3-meta}
 #
@@ -163,8 +159,7 @@ assert [kind.rpartition(".")[2] for *_, kind in origins] == ["Conv2d", "BatchNor
 
 # %%
 # !!! question "conv2d 的 weight 來自哪個 node？"
-#     看 `conv.args`：它在第幾個位置？那是哪一種 node？如果要為這個 weight 寫量化的標註，
-#     該寫在哪個 node 上？
+#     看 `conv.args`：它在第幾個位置？那是哪一種 node？如果要為這個 weight 寫量化的標註，該寫在哪個 node 上？
 
 # %% answer
 # 來自 `get_attr` node `conv_weight`，位置是 1。不過 weight 的標註是掛在使用它的 `conv2d` node 上，
@@ -176,10 +171,10 @@ assert (weight.name, weight.op, weight.target) == ("conv_weight", "get_attr", "c
 # %%
 # ### A4 想要動態 batch，範例至少要兩筆 {#a4-example-batch}
 #
-# 有名字的 `Dim` 可以讓第 0 維保持動態。但如果範例輸入的 batch 是 1，匯出就會失敗，因為
-# export 一律把大小 0 和 1 當成固定值。（舊版的訊息寫的是「batch was inferred to be a constant」：
-# [pytorch#133653](https://github.com/pytorch/pytorch/issues/133653)。）batch 換成 2，同樣的呼叫就會成功，
-# 而且結果什麼 batch 都能跑，連 1 也可以。
+# 有名字的 `Dim` 可以讓第 0 維保持動態。但如果範例輸入的 batch 是 1，匯出就會失敗，因為 export 一律把大小 0 和 1 當成固
+# 定值。（舊版的訊息寫的是「batch was inferred to be a constant」：
+# [pytorch#133653](https://github.com/pytorch/pytorch/issues/133653)。）batch 換成 2，同樣的呼叫就會成功，而且結果什麼
+# batch 都能跑，連 1 也可以。
 one = example_inputs(1)
 try:
     export(model, one, dynamic_shapes=({0: Dim("batch")},))
@@ -210,9 +205,8 @@ assert caught.getvalue().startswith("dimension inputs['x'].shape[0] 0/1 speciali
 #
 # ### A5 forward 裡建立的 tensor 會被寫死成常數 {#a5-constants}
 #
-# `x + torch.tensor(0.1)` 裡的 tensor，既不是參數也不是 buffer。export 會把它連同當時的值，
-# 一起從程式裡抽出來（[pytorch#110485](https://github.com/pytorch/pytorch/issues/110485)）。看它的 `kind`，
-# 也看它存放在哪裡。
+# `x + torch.tensor(0.1)` 裡的 tensor，既不是參數也不是 buffer。export 會把它連同當時的值，一起從程式裡抽出來
+# （[pytorch#110485](https://github.com/pytorch/pytorch/issues/110485)）。看它的 `kind`，也看它存放在哪裡。
 class AddConstant(nn.Module):
     def forward(self, p_x):
         return p_x + torch.tensor(0.1)
@@ -330,10 +324,10 @@ assert targets == ["aten.conv2d.default", "aten.relu.default", "aten.mean.dim", 
 # `symbolic_trace` 會照著你的寫法走：module 是 `call_module`，帶著類別和路徑；`F.conv2d` 是函式；`.mean()` 是
 # method。要讀這種圖，就得認得每一種形式。匯出的圖則不管怎麼寫，都是同樣的 op，而且是平的。
 #
-# 這為什麼重要？backend 是一個 node 一個 node 地判斷自己有沒有 kernel；詞彙只有一套，要查的清單就只有一份。
-# PyTorch 對 Core ATen（這些 op 的核心子集）的定位，就是和 backend 銜接的 functional IR
-# （[IRs](https://docs.pytorch.org/docs/stable/torch.compiler_ir.html)）。PT2E 的 quantizer 也可以靠 `node.target` 找到
-# conv 的（[M03-1](chapter:m03_1_a_quantizer_from_scratch)）。更多說明見 [M00 總覽](chapter:m00)。
+# 這為什麼重要？backend 是一個 node 一個 node 地判斷自己有沒有 kernel；詞彙只有一套，要查的清單就只有一份。PyTorch 對
+# Core ATen（這些 op 的核心子集）的定位，就是和 backend 銜接的 functional
+# IR（[IRs](https://docs.pytorch.org/docs/stable/torch.compiler_ir.html)）。PT2E 的 quantizer 也可以靠 `node.target` 找
+# 到 conv 的（[M03-1](chapter:m03_1_a_quantizer_from_scratch)）。更多說明見 [M00 總覽](chapter:m00)。
 #
 # ### B3 由上到下有哪幾層 {#b3-layers}
 #
@@ -359,8 +353,8 @@ assert export_ops(gm)[0] is torch.ops.aten.conv2d.default
 #    backend 之前；需要梯度的話，反向時要用的東西就由它記下。
 # 3. 為這個 backend 註冊的 kernel 做完計算，結果以 `Tensor` 傳回來。
 #
-# 第 1 步可以用 `make_fx` 來看：它執行一個函式，記下通過 dispatcher 的 op。第 2、3 步則用
-# `torch._C`（不是公開的 API，但拿來看一眼很方便）查詢：一個 tensor 有哪些 key，一個 op 又為哪些 key 準備了 kernel。
+# 第 1 步可以用 `make_fx` 來看：它執行一個函式，記下通過 dispatcher 的 op。第 2、3 步則用 `torch._C`（不是公開的 API，但
+# 拿來看一眼很方便）查詢：一個 tensor 有哪些 key，一個 op 又為哪些 key 準備了 kernel。
 from torch.fx.experimental.proxy_tensor import make_fx
 
 x, y, w = torch.ones(2, 3), torch.ones(2, 3), torch.ones(2, 3, requires_grad=True)
@@ -399,7 +393,7 @@ assert found == {"aten::add.Tensor": [True, True, True, False], "aten::conv2d": 
 # 1. `torch.export.export()` 給你 `ExportedProgram`：模型的狀態都是 placeholder，由 signature 說明。PT2E 用的是它的
 #    `ep.module()`，一個以 `get_attr` 讀取狀態、可以呼叫的 `GraphModule`。
 # 2. 圖是平的。`meta` 帶著每個 node 的 shape 和 dtype，之後還會帶著 quantizer 的標註。
-# 3. Python 寫法不同，ATen op 相同：只要比對 `node.target`，模型怎麼寫就不重要了。
-#    （也有 quantizer 比對的是別的東西：[M03-3](chapter:m03_3_patterns_that_bite#functional)。）
+# 3. Python 寫法不同，ATen op 相同：只要比對 `node.target`，模型怎麼寫就不重要了。（也有 quantizer 比對的是別的東西：
+#    [M03-3](chapter:m03_3_patterns_that_bite#functional)。）
 #
 # 下一頁 [M00-2](chapter:m00_2_eval_or_train)：匯出前有沒有 `.eval()`，圖會差在哪裡。

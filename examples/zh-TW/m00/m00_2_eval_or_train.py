@@ -107,8 +107,7 @@ assert (eval_gm.training, train_gm.training) == (True, True)
 #
 # ## 誰在用 num_batches_tracked {#num-batches-tracked}
 #
-# M00-1 是在 eval 模式下匯出的，這個 buffer 沒有人用。train 模式下誰會用它？又有誰用*那個*
-# node？`eliminate_dead_code()`
+# M00-1 是在 eval 模式下匯出的，這個 buffer 沒有人用。train 模式下誰會用它？又有誰用*那個* node？`eliminate_dead_code()`
 # 清掉沒有人用的 node 之後，還有人讀這個 buffer 嗎？
 counters = [gm.graph.find_nodes(op="get_attr", target="bn.num_batches_tracked")[0] for gm in (eval_gm, train_gm)]
 (add_,) = counters[1].users
@@ -124,9 +123,9 @@ assert (add_.target, add_.args) == (torch.ops.aten.add_.Tensor, (counters[1], 1)
 assert (list(add_.users), add_.is_impure(), ops(cleaned[1])) == ([], True, ops(train_gm))
 
 # %%
-# 唯一用到它的是 `add_`：直接寫進 buffer，為 batch 計數。而 `add_` 自己又沒有人用，卻留了下來，因為它是 impure，
-# 也就是為了副作用而執行（規則見 [M00-4](chapter:m00_4_editing_graphs#impure-nodes)）。輸出和這個計數無關。
-# （只有 `momentum=None` 的 BN 會讀它，用來對所有 batch 取平均：
+# 唯一用到它的是 `add_`：直接寫進 buffer，為 batch 計數。而 `add_` 自己又沒有人用，卻留了下來，因為它是 impure，也就是為
+# 了副作用而執行（規則見 [M00-4](chapter:m00_4_editing_graphs#impure-nodes)）。輸出和這個計數無關。（只有
+# `momentum=None` 的 BN 會讀它，用來對所有 batch 取平均：
 # [BatchNorm2d](https://docs.pytorch.org/docs/stable/generated/torch.nn.BatchNorm2d.html)。）
 #
 # ## 匯出不改變什麼，呼叫才會 {#shared-buffers}
@@ -257,9 +256,9 @@ assert refusal(moved.eval) == "NotImplementedError: Calling eval() is not suppor
 
 # %%
 # 輸出是對的。但 `add_` 還在計數，`p` 也從 0.25 被重設成函式自己的 0.5；等到這張圖被換回 train，就會受影響。
-# [ao#2980](https://github.com/pytorch/ao/issues/2980) 和 [ao#4107](https://github.com/pytorch/ao/issues/4107)
-# 回報 BN 的 `eps` 和 `momentum` 也是如此，[M05-2](chapter:m05_2_qat_graphs) 會實際看到。
-# 其他取決於模式的東西則一聲不響地維持原樣。請看第二列：
+# [ao#2980](https://github.com/pytorch/ao/issues/2980) 和 [ao#4107](https://github.com/pytorch/ao/issues/4107) 回報 BN
+# 的 `eps` 和 `momentum` 也是如此，[M05-2](chapter:m05_2_qat_graphs) 會實際看到。其他取決於模式的東西則一聲不響地維持原
+# 樣。請看第二列：
 class OtherModes(nn.Module):
     def __init__(self):
         super().__init__()
@@ -298,8 +297,7 @@ assert (lost.training, mode_args(lost)) == (False, mode_args(train_gm))
 
 # %%
 # !!! question "從 eval 換到 train？"
-#     你在 eval 模式下匯出，現在想要訓練。`move_exported_model_to_train` 給你的圖，和當初就在 train
-#     模式下匯出的一樣嗎？
+#     你在 eval 模式下匯出，現在想要訓練。`move_exported_model_to_train` 給你的圖，和當初就在 train 模式下匯出的一樣嗎？
 
 # %% answer
 # 不一樣。引數雖然相同，但 eval 匯出的圖本來就沒有 `add_`，所以不會計數，而 `p` 變成 0.5。
@@ -313,10 +311,9 @@ assert (ops(back), dropout_p(back)) == (ops(eval_gm), 0.5)
 # %%
 # ## 對 train 匯出的圖做 PTQ：BN 摺進去了，dropout 還在 {#ptq-on-train}
 #
-# 訓練後量化（PTQ）有三步：`prepare_pt2e` 插入 observer（觀察器），記錄數值的範圍；校準，拿資料跑一遍；`convert_pt2e`
-# 把 observer 換成 quantize 和 dequantize（簡稱 q/dq）。[M01-1](chapter:m01_1_end_to_end) 會一步一步走，這裡只問一件
-# 事：
-# 如果當初是在 train 模式下匯出的呢？`ptq` 用 x86 的 quantizer 做完這三步。請看 BN 和 dropout 剩下什麼，再看 SQNR。
+# 訓練後量化（PTQ）有三步：`prepare_pt2e` 插入 observer（觀察器），記錄數值的範圍；校準，拿資料跑一遍；`convert_pt2e` 把
+# observer 換成 quantize 和 dequantize（簡稱 q/dq）。[M01-1](chapter:m01_1_end_to_end) 會一步一步走，這裡只問一件事：如
+# 果當初是在 train 模式下匯出的呢？`ptq` 用 x86 的 quantizer 做完這三步。請看 BN 和 dropout 剩下什麼，再看 SQNR。
 def ptq(gm):
     """量化一張匯出的圖，用 `ex` 校準。"""
     quantizer = x86.X86InductorQuantizer().set_global(x86.get_default_x86_inductor_quantization_config())
@@ -343,10 +340,10 @@ assert 40 < quality[0] < 42 and quality[1] < 10 and quality[2] == quality[0]
 assert message == "NotImplementedError: Calling train() or eval() is not supported for exported models."
 
 # %%
-# 每一列的 BN 都不見了：不管 `training` 寫什麼，`prepare_pt2e` 都會用存好的統計量把它摺進
-# conv，前兩列的 int8 weight 完全相同（[M02-1](chapter:m02_1_from_annotation_to_observer)）。但 dropout
-# 在量化後的模型裡仍然是隨機的；該有 40 的 SQNR 只剩幾 dB，是唯一的跡象。經過 prepare 和 convert 之後，`.eval()` 的
-# 錯誤訊息換了一種，訊息的後面幾行還會提到那些輔助函式。補救的辦法就是第一列：在 eval 模式下重新匯出。
+# 每一列的 BN 都不見了：不管 `training` 寫什麼，`prepare_pt2e` 都會用存好的統計量把它摺進 conv，前兩列的 int8 weight 完
+# 全相同（[M02-1](chapter:m02_1_from_annotation_to_observer)）。但 dropout 在量化後的模型裡仍然是隨機的；該有 40 的 SQNR
+# 只剩幾 dB，是唯一的跡象。經過 prepare 和 convert 之後，`.eval()` 的錯誤訊息換了一種，訊息的後面幾行還會提到那些輔助函
+# 式。補救的辦法就是第一列：在 eval 模式下重新匯出。
 #
 # ## 總結 {#summary}
 #

@@ -42,8 +42,8 @@ def ops(program):
 # %%
 # ## conv2d 變成 convolution {#conv2d-to-convolution}
 #
-# `run_decompositions()` 會把 op 換成它們的拆解。模型是 conv → bn → relu，eval 模式。
-# 請找出消失的 node（−）和新增的 node（+），還有留下來的那一個。
+# `run_decompositions()` 會把 op 換成它們的拆解。模型是 conv → bn → relu，eval 模式。請找出消失的 node（−）和新增的
+# node（+），還有留下來的那一個。
 ex, model = example_inputs(), get_model("conv_bn_relu").eval()
 ep = export(model, ex)
 core = ep.run_decompositions()
@@ -74,10 +74,9 @@ assert aten.conv2d.default in default_decompositions()
 assert aten.convolution.default not in default_decompositions()
 
 # %%
-# 四個 op 變成一個：它們的差別都成了 `convolution` 的引數（`transposed`、`output_padding`、不限長度的
-# list），backend 只需要實作一次。[M00-1](chapter:m00_1_export_and_aten#b4-dispatch)
-# 問過，conv2d 自己沒有 kernel，那它是用什麼寫成的，這裡就是答案。哪些 op 要拆、怎麼拆，都寫在一張表裡，也就是
-# `default_decompositions()`：表裡有 conv2d，沒有 convolution。
+# 四個 op 變成一個：它們的差別都成了 `convolution` 的引數（`transposed`、`output_padding`、不限長度的 list），backend 只
+# 需要實作一次。[M00-1](chapter:m00_1_export_and_aten#b4-dispatch) 問過，conv2d 自己沒有 kernel，那它是用什麼寫成的，這
+# 裡就是答案。哪些 op 要拆、怎麼拆，都寫在一張表裡，也就是 `default_decompositions()`：表裡有 conv2d，沒有 convolution。
 #
 # ## run_decompositions 回傳一個新的 program {#new-program}
 #
@@ -108,8 +107,8 @@ assert not {aten.conv2d.default, aten.linear.default, aten.batch_norm.default, a
 
 
 # %%
-# quantizer 要找的 conv2d 和 linear，偏偏都不是 core。`not_core` 檢查一整個 program。
-# 請比較後兩欄，找出拆解之後仍然沒有全部到位的那一個。
+# quantizer 要找的 conv2d 和 linear，偏偏都不是 core。`not_core` 檢查一整個 program。請比較後兩欄，找出拆解之後仍然沒有
+# 全部到位的那一個。
 def not_core(program):
     """program 裡沒有 core 標籤的 op；`getitem` 是 Python 的，不是 ATen 的。"""
     targets = {node.target for node in program.graph.nodes if isinstance(node.target, torch._ops.OpOverload)}
@@ -148,17 +147,15 @@ assert torch.equal(gm.get_buffer("bn.running_mean"), eager.bn.running_mean)
 
 
 # %%
-# 拆解也會讓 program 變成 functional：不再有 op 改寫自己的引數。`add_` 變成 `add`，三個 buffer
-# 的新值則成為額外的輸出；`module()` 會把它們抄回去，所以結果不變。如果 backend 只收 core 的
-# op，就給它 eval 匯出的圖。
+# 拆解也會讓 program 變成 functional：不再有 op 改寫自己的引數。`add_` 變成 `add`，三個 buffer 的新值則成為額外的輸
+# 出；`module()` 會把它們抄回去，所以結果不變。如果 backend 只收 core 的 op，就給它 eval 匯出的圖。
 #
 # ## 對拆解過的圖做量化 {#quantize-decomposed}
 #
-# 接著來犯錯：對拆解過的 program 呼叫 `prepare_pt2e`。它會在 quantizer 要求的地方插入
-# observer（觀察器，記錄數值的範圍），所以數一數 observer，就知道 quantizer 找到了多少。
-# 這裡讓兩個 quantizer 去處理三個模型：一個給 x86，一個給 XNNPACK（用的是 torchao
-# 的測試用的複本；兩者的細節見 [M03-4](chapter:m03_4_shipped_quantizers)）。
-# 先看最後一欄的錯誤，再找出比報錯更糟的。
+# 接著來犯錯：對拆解過的 program 呼叫 `prepare_pt2e`。它會在 quantizer 要求的地方插入 observer（觀察器，記錄數值的範
+# 圍），所以數一數 observer，就知道 quantizer 找到了多少。這裡讓兩個 quantizer 去處理三個模型：一個給 x86，一個給
+# XNNPACK（用的是 torchao 的測試用的複本；兩者的細節見 [M03-4](chapter:m03_4_shipped_quantizers)）。先看最後一欄的錯誤，
+# 再找出比報錯更糟的。
 def observers(gm):
     """呼叫 observer 的 node。"""
     return [node for node in gm.graph.find_nodes(op="call_module") if "activation_post_process" in node.target]
@@ -278,10 +275,9 @@ assert len(observers(prepared)) == 6
 # %%
 # ## attention：可能非拆不可的 op {#sdpa}
 #
-# `F.scaled_dot_product_attention`（SDPA）匯出之後就是*一個* op。認得 linear 和 matmul 的 quantizer，
-# 在它裡面什麼都找不到，於是 attention 一直是浮點，也沒有人告訴你。這時就該在 quantizer 之前拆解，
-# 只要 conv 和 linear 保持完整；前面的 PR 7111，就是 ExecuTorch 的一個 backend 這麼做的。
-# 但該用哪一張表？比較下面四種：
+# `F.scaled_dot_product_attention`（SDPA）匯出之後就是*一個* op。認得 linear 和 matmul 的 quantizer，在它裡面什麼都找不
+# 到，於是 attention 一直是浮點，也沒有人告訴你。這時就該在 quantizer 之前拆解，只要 conv 和 linear 保持完整；前面的 PR
+# 7111，就是 ExecuTorch 的一個 backend 這麼做的。但該用哪一張表？比較下面四種：
 #
 # - 不拆：匯出時的原樣；
 # - 只放 SDPA 的表；
@@ -310,8 +306,8 @@ labels = ["不拆", "只放 SDPA", "預設，拿掉 linear", "SDPA 加上兩個"
 
 # %%
 # x86 的 quantizer 會量化 matmul，但要特別交代，它才會動手
-# （[pytorch PR 122776](https://github.com/pytorch/pytorch/pull/122776)）；這裡就交代了。在哪一個 program
-# 上，它除了 linear 之外還插入了 observer？
+# （[pytorch PR 122776](https://github.com/pytorch/pytorch/pull/122776)）；這裡就交代了。在哪一個 program 上，它除了
+# linear 之外還插入了 observer？
 def matmul_quantizer():
     return x86_quantizer().set_function_type_qconfig(torch.matmul, x86.get_default_x86_inductor_quantization_config())
 

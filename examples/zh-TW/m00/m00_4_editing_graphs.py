@@ -2,9 +2,9 @@
 # M00-4 | 改圖：後面會用到的 torch.fx 圖操作
 
 前三頁都只讀圖，量化則要動手改圖：`prepare_pt2e` 插入 observer（觀察器，記錄數值範圍的 module；
-[M02-2](chapter:m02_2_prepare_by_hand) 親手做一遍）；`convert_pt2e` 把 observer 換成
-quantize/dequantize（簡稱 q/dq），並把 weight 換成 int8（[M02-3](chapter:m02_3_convert_by_hand) 親手做一遍）。
-這一頁帶你在一張小圖（conv → relu）上，分六個步驟學會這些修改，也認識常犯的錯：
+[M02-2](chapter:m02_2_prepare_by_hand) 親手做一遍）；`convert_pt2e` 把 observer 換成 quantize/dequantize（簡稱 q/dq），
+並把 weight 換成 int8（[M02-3](chapter:m02_3_convert_by_hand) 親手做一遍）。這一頁帶你在一張小圖（conv → relu）上，分六
+個步驟學會這些修改，也認識常犯的錯：
 
 | 步驟 | 做什麼 | API | 用在哪裡 |
 |---|---|---|---|
@@ -24,8 +24,8 @@ quantize/dequantize（簡稱 q/dq），並把 weight 換成 int8（[M02-3](chapt
 
 # %%
 # ## 起點：還沒動過的圖 {#start}
-# 先準備兩個小工具：有些錯誤訊息後面會附上整張圖，`first_line` 只留第一行；`Scale`
-# 則是一個讓圖呼叫的 module，有沒有作用，看輸出就知道。
+# 先準備兩個小工具：有些錯誤訊息後面會附上整張圖，`first_line` 只留第一行；`Scale` 則是一個讓圖呼叫的 module，有沒有作
+# 用，看輸出就知道。
 import copy
 
 import torch
@@ -53,8 +53,8 @@ class Scale(torch.nn.Module):
 
 # %%
 # 模型是 conv（有 bias）接 relu。`export_module` 以動態 batch 匯出，回傳
-# `GraphModule`（[M00-1](chapter:m00_1_export_and_aten)）。`base` 留住修改前的輸出，之後每一步都拿它比對。
-# 先看 relu 的兩側：`args` 是它取用誰（上游），`users` 是誰取用它（使用者，也就是下游）。
+# `GraphModule`（[M00-1](chapter:m00_1_export_and_aten)）。`base` 留住修改前的輸出，之後每一步都拿它比對。先看 relu 的兩
+# 側：`args` 是它取用誰（上游），`users` 是誰取用它（使用者，也就是下游）。
 x = example_inputs(4)[0]
 gm = export_module(get_model("conv_relu").eval(), (x,))
 base = gm(x)
@@ -67,9 +67,9 @@ draw(gm, title="起點：relu 取用 conv2d，output 取用 relu")
 
 # %%
 # ## 步驟 1：插入新的 node {#step-1}
-# 改圖永遠是兩個問題：**新 node 要放在誰後面，又要讓誰來取用它**？這一步回答前者。
-# `call_module` 的 node 只存 module 的名字，所以要先註冊 module；`inserting_after`
-# 決定新 node 在串列裡的位置，也就是執行順序。插入之後，`output` 會改為取用新 node 嗎？
+# 改圖永遠是兩個問題：**新 node 要放在誰後面，又要讓誰來取用它**？這一步回答前者。`call_module` 的 node 只存 module 的名
+# 字，所以要先註冊 module；`inserting_after` 決定新 node 在串列裡的位置，也就是執行順序。插入之後，`output` 會改為取用新
+# node 嗎？
 gm.add_submodule("scale_out", Scale(2.0))
 with gm.graph.inserting_after(relu):
     scale = gm.graph.call_module("scale_out", (relu,))
@@ -83,8 +83,8 @@ draw(gm, title="步驟 1 之後：scale_out 取用 relu，但沒有人取用 sca
 # 不會，建立 node 不等於接上它。`lint()` 也沒有意見：沒有人取用的 node 是合法的。
 #
 # ## 步驟 2：改接下游 {#step-2}
-# 接下來要讓 `output` 改為取用 `scale_out`，而 `replace_all_uses_with`
-# 看名字正是做這件事。先在一份複本上試，然後看看 `scale_out` 自己取用的是誰。
+# 接下來要讓 `output` 改為取用 `scale_out`，而 `replace_all_uses_with` 看名字正是做這件事。先在一份複本上試，然後看看
+# `scale_out` 自己取用的是誰。
 wrong = copy.deepcopy(gm)
 wrong_relu, wrong_scale = [n for n in wrong.graph.nodes if n.name in ("relu", "scale_out")]
 wrong_relu.replace_all_uses_with(wrong_scale)
@@ -129,10 +129,10 @@ print(f"UnboundLocalError: {call_error}")
 assert call_error == "cannot access local variable 'scale_out' where it is not associated with a value"
 
 # %%
-# 產生出來的 `scale_out = self.scale_out(scale_out)` 這一行，要讀的正是它還沒賦值的變數。
-# 如果你是搜尋這個錯誤而來的：圖裡有 node 取用了還不存在的值（這裡是它自己），`gm.graph.lint()` 會指出是哪一個。
-# （Python 3.10 以前的訊息是 `local variable 'scale_out' referenced before assignment`，這裡沒有執行。）
-# 官方文件裡的範例也踩過這個坑：[pytorch#118626](https://github.com/pytorch/pytorch/issues/118626)。
+# 產生出來的 `scale_out = self.scale_out(scale_out)` 這一行，要讀的正是它還沒賦值的變數。如果你是搜尋這個錯誤而來的：圖
+# 裡有 node 取用了還不存在的值（這裡是它自己），`gm.graph.lint()` 會指出是哪一個。（Python 3.10 以前的訊息是
+# `local variable 'scale_out' referenced before assignment`，這裡沒有執行。）官方文件裡的範例也踩過這個坑：
+# [pytorch#118626](https://github.com/pytorch/pytorch/issues/118626)。
 #
 # ## 步驟 3：重新產生 forward {#step-3}
 # `gm` 的圖改對了。那麼 `gm(x)` 現在算的是舊圖還是新圖？`gm` 的複本呢？
@@ -185,10 +185,9 @@ draw(gm, title="步驟 4 之後：mul 站在 scale_out 原來的位置", highlig
 # `mul` 有兩個引數，輸入的 node 卻只有一個：2.0 是寫在 `args` 裡的 Python 常數，不是 node。
 #
 # ## 步驟 5：把常數放進圖裡 {#step-5}
-# Python 的數字可以直接寫在 `args` 裡，per-tensor q/dq 的 scale 和
-# zero point 就是如此（[M01-1](chapter:m01_1_end_to_end)）。tensor（例如 per-channel q/dq 的 scale）則要放在 module
-# 上：
-# `register_buffer` 負責存，`get_attr` 的 node 負責讀。其餘和步驟 4 一樣。
+# Python 的數字可以直接寫在 `args` 裡，per-tensor q/dq 的 scale 和 zero point 就是如此
+# （[M01-1](chapter:m01_1_end_to_end)）。tensor（例如 per-channel q/dq 的 scale）則要放在 module 上：`register_buffer`
+# 負責存，`get_attr` 的 node 負責讀。其餘和步驟 4 一樣。
 gm.register_buffer("two", torch.tensor(2.0))
 with gm.graph.inserting_before(mul):
     two = gm.graph.get_attr("two")
@@ -232,9 +231,9 @@ assert (kept[1].target, kept[1].args[0].target) == (torch.ops.aten.add_.Tensor, 
 
 
 # %%
-# `_guards_fn` 檢查輸入，`add_` 改寫 BN 的 batch 計數（[M00-2](chapter:m00_2_eval_or_train)）：兩者都是 impure，
-# 所以留下。FX 從 schema 得知一個 op 會不會改寫引數。`symbolic_trace` 的圖裡沒有
-# schema，只有 method 的名字，而 FX 把 method 一律當成 pure。同一個 module，兩種做法都試試：
+# `_guards_fn` 檢查輸入，`add_` 改寫 BN 的 batch 計數（[M00-2](chapter:m00_2_eval_or_train)）：兩者都是 impure，所以留
+# 下。FX 從 schema 得知一個 op 會不會改寫引數。`symbolic_trace` 的圖裡沒有 schema，只有 method 的名字，而 FX 把 method
+# 一律當成 pure。同一個 module，兩種做法都試試：
 class DoubleFirstChannel(torch.nn.Module):
     def forward(self, x):
         y = x.clone()
@@ -259,8 +258,8 @@ assert torch.equal(traced(x), x)
 
 # %%
 # `symbolic_trace` 的圖一聲不響地少了 `mul_`，輸出變成原封不動的
-# `x`（[pytorch#68301](https://github.com/pytorch/pytorch/issues/68301)）；匯出的圖則留著它，輸出也正確。
-# 所以，trace 出來的圖只要含有原地運算，就不要呼叫 `eliminate_dead_code()`。
+# `x`（[pytorch#68301](https://github.com/pytorch/pytorch/issues/68301)）；匯出的圖則留著它，輸出也正確。所以，trace 出
+# 來的圖只要含有原地運算，就不要呼叫 `eliminate_dead_code()`。
 #
 # ## 手工建立的 node 沒有 meta["val"] {#no-meta}
 # 匯出的運算都把形狀和 dtype 記在 `meta["val"]`（[M00-1](chapter:m00_1_export_and_aten#a3-meta)）。圖裡有誰沒有？

@@ -92,8 +92,8 @@ with torch.no_grad():
 # - weight 要變成 int8，每個輸出 channel 各算各的（per-channel）；輸入 `x` 要變成 uint8，整個 tensor 一起算
 #   （per-tensor）。qscheme 裡的 symmetric 和 affine，[M01-3](chapter:m01_3_the_arithmetic) 會親手算一遍。
 # - 輸出沒有 observer：quantizer 沒有要求，輸出就留在浮點。
-# - observer 只看不改。prepare 還把 `batch_norm` 摺進 conv 的 weight 和 bias
-#   （[M02-1](chapter:m02_1_from_annotation_to_observer)）；即使如此，輸出和浮點模型的差異仍小於 1e-5。
+# - observer 只看不改。prepare 還把 `batch_norm` 摺進 conv 的 weight 和
+#   bias（[M02-1](chapter:m02_1_from_annotation_to_observer)）；即使如此，輸出和浮點模型的差異仍小於 1e-5。
 # - prepare 是**原地**修改：回傳的是新的 `GraphModule`，`graph` 卻就是你交給它的那一張。想留著原圖，請先 `deepcopy`。
 #
 # ## 步驟 3：校準，餵資料給 observer {#calibrate}
@@ -221,8 +221,8 @@ assert (skipped.get_buffer("_scale_0").tolist(), skipped.get_buffer("_zero_point
 # [pytorch#126189](https://github.com/pytorch/pytorch/issues/126189) 回報的就是最後這一點，它的程式裡也沒有校準。
 #
 # !!! question "weight 會變成哪些 int8 值？模型會輸出什麼？SQNR 是幾 dB？"
-#     scale 是 1、zero point 是 0 時，quantize 只是捨入到最接近的整數，再截斷到範圍內。
-#     weight 的範圍寫在[四個階段的圖](#four-stages)上。先想好答案，再打開。
+#     scale 是 1、zero point 是 0 時，quantize 只是捨入到最接近的整數，再截斷到範圍內。weight 的範圍寫
+#     在[四個階段的圖](#four-stages)上。先想好答案，再打開。
 
 # %% answer
 # weight 的絕對值都小於 0.5，所以全部變成 0。在這個模型，摺進 conv 的 bias 也全是 0，於是 conv 輸出 0，relu 還是 0。

@@ -236,8 +236,8 @@ assert requests(prepared).keys() > {("x", "conv2d"), ("x", "add")}
 
 
 # %%
-# 有要求的 edge 全都隔著 observer，沒有要求的一條也沒有，observer 的設定也和 spec 相同。7 條 edge 只有 6 個 observer：
-# `x → conv2d` 和 `x → add` 上是同一個 tensor，要求又相同，所以共用一個（規則見
+# 有要求的 edge 全都隔著 observer，沒有要求的一條也沒有，observer 的設定也和 spec 相同。7 條 edge 只有 6 個
+# observer：`x → conv2d` 和 `x → add` 上是同一個 tensor，要求又相同，所以共用一個（規則見
 # [M02-1](chapter:m02_1_from_annotation_to_observer)）。prepare 不會清掉標註；事後想知道某個 observer 為什麼在那裡，還可
 # 以去讀 `meta`（最後一個 assert）。
 #

@@ -112,8 +112,7 @@ assert [node.target for node in prepared.graph.find_nodes(op="get_attr")] == ["c
 # %%
 # - 摺疊後的 weight 和 bias，與我們算的逐位元相同。輸出只有捨入上的差異，因為計算的順序不同。
 # - 這個 conv 原本沒有 bias，摺疊時新增了一個：參數 `conv.weight_bias`，也有自己的 `get_attr`。
-# - 平均和變異數用的是存下來的那組，就算是在 train 模式匯出也一樣
-#   （[M00-2](chapter:m00_2_eval_or_train#ptq-on-train)）。
+# - 平均和變異數用的是存下來的那組，就算是在 train 模式匯出也一樣（[M00-2](chapter:m00_2_eval_or_train#ptq-on-train)）。
 #
 # ### 默默算錯：conv 還有別的使用者 {#fold-two-users}
 #

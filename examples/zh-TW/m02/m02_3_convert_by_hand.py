@@ -342,8 +342,8 @@ assert mine.keys() == theirs.keys() and all(torch.equal(tensor, theirs[name]) fo
 
 # %%
 # 這就是 `convert_pt2e`，一共四項修改。它還有別的部分，是這些模型用不到的：動態量化和
-# float16（[原始碼](https://github.com/pytorch/ao/blob/v0.18.0/torchao/quantization/pt2e/convert.py)，這裡沒有執行），
-# 以及 QAT 之後的 BN（[M05-2](chapter:m05_2_qat_graphs)）。
+# float16（[原始碼](https://github.com/pytorch/ao/blob/v0.18.0/torchao/quantization/pt2e/convert.py)，這裡沒有執行），以
+# 及 QAT 之後的 BN（[M05-2](chapter:m05_2_qat_graphs)）。
 #
 # !!! question "`convert_by_hand` 需要知道是哪個 quantizer 嗎？"
 #     到目前為止，它只遇過 X86InductorQuantizer。M02-2 用的 XNNPACKQuantizer 要求 activation 是 int8，weight 是另一種範
@@ -376,8 +376,8 @@ assert [row[:2] for row in rows if row[3] == "沒有人"] == [["conv.weight", "t
 # %%
 # `conv.weight` 還在，而且是 float32。convert 其實打算刪掉它，前提卻是
 # `if hasattr(gm, node.target)`（[原始碼](https://github.com/pytorch/ao/blob/v0.18.0/torchao/quantization/pt2e/constant_fold.py)），
-# 而 `hasattr` 看不懂 `conv.weight` 這種帶點的名字。是不是這個原因，試了就知道：把同一種 conv 轉換兩次，一次它就是整個
-# 模型，weight 名叫 `weight`；一次放在別的 module 裡，名叫 `0.weight`。
+# 而 `hasattr` 看不懂 `conv.weight` 這種帶點的名字。是不是這個原因，試了就知道：把同一種 conv 轉換兩次，一次它就是整個模
+# 型，weight 名叫 `weight`；一次放在別的 module 裡，名叫 `0.weight`。
 alone = convert_pt2e(calibrate(nn.Conv2d(3, 8, 3), x86))
 inside = convert_pt2e(calibrate(nn.Sequential(nn.Conv2d(3, 8, 3)), x86))
 print("整個模型：", ", ".join(alone.state_dict()))
@@ -388,8 +388,8 @@ assert not hasattr(inside, "0.weight") and inside.get_parameter("0.weight").dtyp
 
 # %%
 # 它是整個模型時，weight 刪掉了；放在別的 module 裡，weight 就留了下來。模型大多有 module，所以浮點 weight 全都留著，佔
-# 記憶體，也佔檔案：這裡的 torchao 0.18.0 如此，
-# [torch-xpu-ops#1684](https://github.com/intel/torch-xpu-ops/issues/1684) 也是。
+# 記憶體，也佔檔案：這裡的 torchao 0.18.0 如此，[torch-xpu-ops#1684](https://github.com/intel/torch-xpu-ops/issues/1684)
+# 也是。
 #
 # ## 檔案變大了，怎麼讓它變小 {#file-size}
 #

@@ -55,8 +55,7 @@ assert set(methods) == {name for name in vars(Quantizer) if not name.startswith(
 # ## 找到 pattern，寫下要求 {#annotate}
 #
 # 先準備兩個 spec，一個給 activation，一個給 weight（各欄位的意思見 [M01-2](chapter:m01_2_annotations#spec)）。接著是
-# quantizer：用 target 找出每個 conv，看後面接的是不是 relu，是的話就標註這兩個 node。哪幾條 edge 有 spec？哪一條沒
-# 有？
+# quantizer：用 target 找出每個 conv，看後面接的是不是 relu，是的話就標註這兩個 node。哪幾條 edge 有 spec？哪一條沒有？
 ACTIVATION = QuantizationSpec(torch.int8, MinMaxObserver, -128, 127, torch.per_tensor_affine)
 WEIGHT = QuantizationSpec(torch.int8, PerChannelMinMaxObserver, -127, 127, torch.per_channel_symmetric, ch_axis=0)
 
@@ -86,16 +85,14 @@ class ConvReluQuantizer(Quantizer):
 
 
 # %%
-# 有 spec 的是 conv 的兩個輸入，以及 relu 的輸出。conv → relu 這條 edge 沒有，因為 backend 要用一個 kernel 算完兩
-# 者；bias 也沒
-# 有，它留在浮點（[M03-2](chapter:m03_2_specs) 再把它變成 int32）。conv 如果還有第二個使用者，就不碰它（原因見
+# 有 spec 的是 conv 的兩個輸入，以及 relu 的輸出。conv → relu 這條 edge 沒有，因為 backend 要用一個 kernel 算完兩者；
+# bias 也沒有，它留在浮點（[M03-2](chapter:m03_2_specs) 再把它變成 int32）。conv 如果還有第二個使用者，就不碰它（原因見
 # [M03-3](chapter:m03_3_patterns_that_bite)）；`_annotated=True` 則是告訴別的 quantizer：這些 node 已經有人處理了
 # （[M03-4](chapter:m03_4_shipped_quantizers)）。
 #
 # ## 完整走一遍 {#end-to-end}
 #
-# 接下來是熟悉的步驟（[M01-1](chapter:m01_1_end_to_end)），只是換成我們的 quantizer。`conv2d` 和 `relu` 之間，有沒有
-# 哪個
+# 接下來是熟悉的步驟（[M01-1](chapter:m01_1_end_to_end)），只是換成我們的 quantizer。`conv2d` 和 `relu` 之間，有沒有哪個
 # 階段夾著東西？
 model = get_model("conv_relu").eval()
 data = torch.randn(5, 8, 3, 16, 16, generator=torch.Generator().manual_seed(0))
@@ -169,8 +166,7 @@ assert [row[1:3] for row in rows] == [[3, 5], [4, 7]]
 assert quality[0] - quality[1] > 2
 
 # %%
-# 沒有錯誤訊息，但 conv 和 relu 不再相鄰，一次算完兩者的 kernel 就用不上了。數值也多捨入了一次，而且這一次的 255 格
-# 還得
+# 沒有錯誤訊息，但 conv 和 relu 不再相鄰，一次算完兩者的 kernel 就用不上了。數值也多捨入了一次，而且這一次的 255 格還得
 # 分給負數，偏偏負數馬上就要被 relu 丟掉，SQNR 於是下降。一個 kernel 算的東西，只標註它的外圍，不標註裡面。
 #
 # !!! question "遇到 `nn.ReLU(inplace=True)`，它會找到什麼？"
@@ -195,10 +191,8 @@ assert counts == [0, 3]
 # %%
 # ## 在 `validate` 裡拒絕 {#validate}
 #
-# prepare 呼叫 `validate` 時，圖已經標註好，observer 還沒出現；圖裡和 spec 裡的一切，都可以在這裡檢查。下面這個會拒
-# 絕兩
-# 種錯誤：什麼都沒標註到，以及 spec 的 observer 不是 torchao 的（舊範例都從 `torch.ao` import）。好的訊息要說出看到
-# 了什
+# prepare 呼叫 `validate` 時，圖已經標註好，observer 還沒出現；圖裡和 spec 裡的一切，都可以在這裡檢查。下面這個會拒絕兩
+# 種錯誤：什麼都沒標註到，以及 spec 的 observer 不是 torchao 的（舊範例都從 `torch.ao` import）。好的訊息要說出看到了什
 # 麼，以及該怎麼做：
 class StrictQuantizer(ConvReluQuantizer):
     """沒有 conv → relu 的圖不收，observer 不是 torchao 的 spec 也不收。"""
@@ -243,15 +237,13 @@ assert said == [
 
 
 # %%
-# 之後發生的事，`validate` 就看不到了：prepare 是不是真的在每條標註過的 edge 上放了 observer（下面就有一個沒放的例
-# 子）、
+# 之後發生的事，`validate` 就看不到了：prepare 是不是真的在每條標註過的 edge 上放了 observer（下面就有一個沒放的例子）、
 # 有沒有人校準。而別人寫的 quantizer，這個 method 很可能是空的。所以呼叫 prepare 的人，自己要數。
 #
 # ## 不報錯的失敗，以及露出馬腳的數字 {#silent}
 #
-# 下面八種情況都會讓量化落空，有的全部落空，有的只落空一部分。每一種都盡量跑到最後，用的都是什麼也不拒絕的
-# quantizer。第一
-# 列是正確的結果。先看數字，原因寫在表的後面。
+# 下面八種情況都會讓量化落空，有的全部落空，有的只落空一部分。每一種都盡量跑到最後，用的都是什麼也不拒絕的 quantizer。第
+# 一列是正確的結果。先看數字，原因寫在表的後面。
 class Functional(nn.Module):
     """同樣的 conv 和 relu，寫成函式。"""
 
@@ -310,21 +302,18 @@ assert results[6][1] == "AttributeError: 'Conv2d' object has no attribute 'qconf
 assert min(results[2][1], results[8][1]) > results[0][1]
 
 # %%
-# prepare 全都不報錯；convert 只報了一次，而且訊息裡看不出原因。SQNR 是 `inf`，代表輸出和浮點模型完全相同：什麼都沒
-# 有量
-# 化。只少一部分時，SQNR 甚至比正確的結果**更好**。所以，沒有錯誤訊息、SQNR 很漂亮，都不能證明什麼；observer 的數目
-# 則是除了第一列，每一列都不對。
+# prepare 全都不報錯；convert 只報了一次，而且訊息裡看不出原因。SQNR 是 `inf`，代表輸出和浮點模型完全相同：什麼都沒有量
+# 化。只少一部分時，SQNR 甚至比正確的結果**更好**。所以，沒有錯誤訊息、SQNR 很漂亮，都不能證明什麼；observer 的數目則是
+# 除了第一列，每一列都不對。
 #
-# - **`torch.ao` 的 observer。** prepare 照樣插入，校準也照樣執行，但 convert 只認得 torchao 的類別，其他的就留在原
-#   地。
+# - **`torch.ao` 的 observer。** prepare 照樣插入，校準也照樣執行，但 convert 只認得 torchao 的類別，其他的就留在原地。
 #   它們的名字也是 `activation_post_process_0` 這一種，所以要看類別來數，不要看名字。
-#   （[executorch PR 16473](https://github.com/pytorch/executorch/pull/16473) 就是把一個現成的 quantizer 改用
-#   torchao 的
+#   （[executorch PR 16473](https://github.com/pytorch/executorch/pull/16473) 就是把一個現成的 quantizer 改用 torchao 的
 #   observer。）如果只有一個 spec 寫錯，就只少那一個。
 # - **忘了 `set_global`。** 現成的 quantizer 沒有設定，就不標註。
 # - **拆解過的圖。** 裡面已經沒有 `aten.conv2d`（[M00-3](chapter:m00_3_decompositions)）。
-# - **`symbolic_trace`。** 它的 target 是 Python 函式和 module 的路徑，不是 ATen op
-#   （[M00-1](chapter:m00_1_export_and_aten#b2-three-styles)）。圖裡如果是 module，convert 還會被它絆倒，就是上面那個
+# - **`symbolic_trace`。** 它的 target 是 Python 函式和 module 的路徑，不是 ATen
+#   op（[M00-1](chapter:m00_1_export_and_aten#b2-three-styles)）。圖裡如果是 module，convert 還會被它絆倒，就是上面那個
 #   AttributeError。
 # - **forward 裡有 `no_grad`。** export 會把那一段放進另一張子圖，於是這張圖裡沒有 conv。把 `no_grad` 拿掉，或是讓
 #   export 本身也在它裡面執行。（[executorch#22069](https://github.com/pytorch/executorch/issues/22069)；
@@ -332,8 +321,7 @@ assert min(results[2][1], results[8][1]) > results[0][1]
 # - **沒有 `meta["val"]`。** `meta["val"]` 說輸出是 tensor，prepare 才觀察這個輸出。
 #   [手工建立的 node](chapter:m00_4_editing_graphs#no-meta) 沒有它：請從被取代的 node 複製過來。
 #
-# [pytorch#160095](https://github.com/pytorch/pytorch/issues/160095) 回報的就是這種情形：用現成的 quantizer，沒有錯
-# 誤，
+# [pytorch#160095](https://github.com/pytorch/pytorch/issues/160095) 回報的就是這種情形：用現成的 quantizer，沒有錯誤，
 # 也沒有量化任何東西。上面比較難一眼看出的幾點，這裡再驗證一次：
 left = [node.target for node in calibrate_and_convert(prepare_pt2e(copy.deepcopy(exported), cases[1][2])).graph.nodes]
 with torch.no_grad():
@@ -349,16 +337,14 @@ assert len(observers(prepare_pt2e(copy.deepcopy(edited), StrictQuantizer()))) ==
 # %%
 # ## 可以直接抄走的 assert {#assert}
 #
-# 抄走 [`observers`](#end-to-end) 這個函式，每次 prepare 之後都加上一行。數目要事先從標註或模型推算；只檢查「大於
-# 零」並
+# 抄走 [`observers`](#end-to-end) 這個函式，每次 prepare 之後都加上一行。數目要事先從標註或模型推算；只檢查「大於零」並
 # 不夠：上面就有兩種情況是 2，而不是 3。
 expected = 3  # 輸入、weight、relu 的輸出
 assert len(observers(prepared)) == expected, f"observer 有 {len(observers(prepared))} 個，應該是 {expected} 個"
 
 
 # %%
-# 模型一大，總數就不容易推算。這時可以逐個 op 檢查：有哪些 conv 的輸入或 weight 不是來自 observer？總數仍然要一起
-# 看，因
+# 模型一大，總數就不容易推算。這時可以逐個 op 檢查：有哪些 conv 的輸入或 weight 不是來自 observer？總數仍然要一起看，因
 # 為圖裡如果根本沒有 conv，這份清單也會是空的。
 def unobserved(prepared: torch.fx.GraphModule, target: torch._ops.OpOverload) -> list[str]:
     """target 是它，但前兩個輸入不都來自 observer 的 node。"""
@@ -375,8 +361,7 @@ table(rows, ["模型", "沒被觀察的 conv", "observer 數"])
 assert [row[1:] for row in rows] == [["[]", 3], ["['conv2d_1']", 3], ["[]", 0]]
 
 # %%
-# `residual` 的第二個 conv 後面接的是 add 而不是 relu，所以我們的 quantizer 把它留在浮點：程式就是這樣寫的。這是不是
-# 你要
+# `residual` 的第二個 conv 後面接的是 add 而不是 relu，所以我們的 quantizer 把它留在浮點：程式就是這樣寫的。這是不是你要
 # 的，程式判斷不了；但現在你看得到了。
 #
 # ## 總結：四個重點 {#summary}

@@ -65,14 +65,12 @@ assert required == [
 ]
 
 # %%
-# `edge_or_node` 指的是圖上的一個位置：`(來源, 使用者)` 是一條 edge，node 本身則代表它的輸出。「選填」只是 dataclass
-# 不
+# `edge_or_node` 指的是圖上的一個位置：`(來源, 使用者)` 是一條 edge，node 本身則代表它的輸出。「選填」只是 dataclass 不
 # 要求而已；prepare 和 convert 要求什麼，看[錯誤訊息](#given-errors)就知道。
 #
 # ## 一個模型，四種都用上 {#all-four}
 #
-# 模型是 conv → max_pool2d → sigmoid。`plan` 寫出每個位置要什麼，quantizer 只是照著寫進圖裡。有兩行值得細看：pool 的
-# 輸出
+# 模型是 conv → max_pool2d → sigmoid。`plan` 寫出每個位置要什麼，quantizer 只是照著寫進圖裡。有兩行值得細看：pool 的輸出
 # 和誰共用？bias 又是從什麼推導的？
 INT8 = QuantizationSpec(torch.int8, MinMaxObserver, -128, 127, torch.per_tensor_affine)
 WEIGHT = QuantizationSpec(torch.int8, PerChannelMinMaxObserver, -127, 127, torch.per_channel_symmetric, ch_axis=0)
@@ -183,10 +181,8 @@ assert 48 < sqnr(reference, output) < 51
 
 
 # %%
-# pool 前後的 scale 相同，sigmoid 的是 1/256。六個 node 呼叫五個 observer 物件，其中兩個不理會資料：bias 的那一個去
-# 問另
-# 外兩個，sigmoid 的那一個早就有答案。conv → pool 和 pool → sigmoid 這兩條 edge 沒有自己的 observer，因為它們的 spec
-# 和
+# pool 前後的 scale 相同，sigmoid 的是 1/256。六個 node 呼叫五個 observer 物件，其中兩個不理會資料：bias 的那一個去問另
+# 外兩個，sigmoid 的那一個早就有答案。conv → pool 和 pool → sigmoid 這兩條 edge 沒有自己的 observer，因為它們的 spec 和
 # 前一個輸出的相同（[M02-1](chapter:m02_1_from_annotation_to_observer#implicit)）。
 #
 # 接著一種一種看：先親手算，再看錯誤訊息。為此要留下某一次執行的整數，並寫下 quantize 這個 op 的算式
@@ -228,8 +224,7 @@ assert torch.equal(weight_int, quantize(weight, scales[:, None, None, None], 0, 
 # %%
 # ### 它的錯誤訊息 {#given-errors}
 #
-# `attempt` 把一份 plan 從頭跑到尾，回傳失敗的步驟和訊息。下面是 `x` 的九種 spec，各有一個錯。猜猜看，各要到哪一步才
-# 會發
+# `attempt` 把一份 plan 從頭跑到尾，回傳失敗的步驟和訊息。下面是 `x` 的九種 spec，各有一個錯。猜猜看，各要到哪一步才會發
 # 現？
 def attempt(plan) -> list[str]:
     """失敗的步驟，以及訊息的第一行。"""
@@ -308,8 +303,7 @@ assert one_end.quant_min == -128
 #
 # ## SharedQuantizationSpec：和別的地方共用 {#shared}
 #
-# `max_pool2d` 只是挑出數值，所以只要前後同一個整數代表同一個值，backend 就可以直接對整數做。拿另一份 plan 來對照，
-# 其中
+# `max_pool2d` 只是挑出數值，所以只要前後同一個整數代表同一個值，backend 就可以直接對整數做。拿另一份 plan 來對照，其中
 # pool 的輸出有自己的 spec。pool 之後的整數，有多少和「直接拿 pool 之前的整數做 pool」的結果相同？
 def pooled(integers: torch.Tensor) -> torch.Tensor:
     """對 int8 做 max_pool2d。"""
@@ -327,9 +321,8 @@ assert conv_q.args[1:] == own_conv_q.args[1:] == pool_q.args[1:] and own_pool_q.
 assert equal.all() and not own_equal.any()
 
 # %%
-# 共用的全部相同，有自己的 spec 的則全都不同。pool 之後的範圍比較窄，給它自己的 spec，scale 就不同了，backend 只好把
-# 每個整數重新換算一
-# 遍。
+# 共用的全部相同，有自己的 spec 的則全都不同。pool 之後的範圍比較窄，給它自己的 spec，scale 就不同了，backend 只好把每個
+# 整數重新換算一遍。
 #
 # ### 它的錯誤訊息 {#shared-errors}
 #
@@ -358,8 +351,7 @@ assert list(outcomes.values()) == [
 
 # %%
 # 訊息頂多說出被指的位置，從來不說是哪一個 spec 指過去的。最後一列就是
-# [ao#4421](https://github.com/pytorch/ao/issues/4421)；[ao PR 4483](https://github.com/pytorch/ao/pull/4483) 提議改
-# 成比
+# [ao#4421](https://github.com/pytorch/ao/issues/4421)；[ao PR 4483](https://github.com/pytorch/ao/pull/4483) 提議改成比
 # 較清楚的訊息，torchao 0.18.0 還沒有。五種都可以用一條規則避開：**只指向排在前面、而且有 spec 的位置。** 前後依圖的順
 # 序；同一個 node，輸入在輸出之前。下面的函式會說出誰違反了規則，適合放在
 # [`validate`](chapter:m03_1_a_quantizer_from_scratch#validate) 裡。
@@ -385,10 +377,8 @@ assert pointing_wrong(annotated) == []
 # %%
 # ## DerivedQuantizationSpec：int32 的 bias {#derived}
 #
-# 「bias 為什麼是浮點？」（[pytorch#34872](https://github.com/pytorch/pytorch/issues/34872)）因為沒有 spec 要求它變
-# 成別
-# 的：X86InductorQuantizer 沒有給 bias 任何 spec，convert 之後，conv 讀的還是 float32 的參數。我們的 bias，每個
-# channel
+# 「bias 為什麼是浮點？」（[pytorch#34872](https://github.com/pytorch/pytorch/issues/34872)）因為沒有 spec 要求它變成別
+# 的：X86InductorQuantizer 沒有給 bias 任何 spec，convert 之後，conv 讀的還是 float32 的參數。我們的 bias，每個 channel
 # 的 scale 都是「輸入的 scale 乘以 weight 的 scale」。
 x86 = X86InductorQuantizer().set_global(get_default_x86_inductor_quantization_config())
 by_x86 = calibrate_and_convert(prepare_pt2e(copy.deepcopy(exported), x86))
@@ -404,8 +394,7 @@ assert torch.equal(bias_scale, torch.tensor(x_q.args[1]) * weight_scale) and bia
 assert torch.equal(bias_int, quantize(bias, bias_scale, 0, -(2**31), 2**31 - 1, torch.int32))
 
 # %%
-# 為什麼偏偏是這個 scale？輸入的一格乘以 weight 的一格，值是 `s_x · s_w`；用整數做 conv，累加的就是這種乘積，所以
-# scale
+# 為什麼偏偏是這個 scale？輸入的一格乘以 weight 的一格，值是 `s_x · s_w`；用整數做 conv，累加的就是這種乘積，所以 scale
 # 相同的 bias 可以直接加進去。下面用整數把 conv 算一遍（存成 float64，整數在裡面沒有誤差），和圖用 float32 算出來的比
 # 較：
 accumulator = F.conv2d(x_int.double() - x_q.args[2], weight_int.double(), bias_int.double(), padding=1)
@@ -418,15 +407,13 @@ assert ((bias_int * bias_scale - bias).abs() <= bias_scale / 2).all()
 
 
 # %%
-# int8 的輸出幾乎全部相同，少數差一格，是因為 float32 的總和剛好捨入到另一邊。所以，用 int32 累加的 kernel 可以直接
-# 拿這個 bias 來用；bias
-# 如果是浮點，就要由 backend 先轉換，XNNPACK 就是這樣做的（見
+# int8 的輸出幾乎全部相同，少數差一格，是因為 float32 的總和剛好捨入到另一邊。所以，用 int32 累加的 kernel 可以直接拿這
+# 個 bias 來用；bias 如果是浮點，就要由 backend 先轉換，XNNPACK 就是這樣做的（見
 # [pytorch PR 125522](https://github.com/pytorch/pytorch/pull/125522)，這裡沒有執行）。該用哪一種，要看你的 backend。
 #
 # ### 它的錯誤訊息 {#derived-errors}
 #
-# convert 會拿 `derived_from` 的 observer 去呼叫那個函式，而 prepare 要先找到這些 observer。第一列的 spec 都和原來一
-# 樣，
+# convert 會拿 `derived_from` 的 observer 去呼叫那個函式，而 prepare 要先找到這些 observer。第一列的 spec 都和原來一樣，
 # 只是順序換了：
 def with_bias(**changes):
     """bias 的 spec 換掉幾個欄位的 plan。"""
@@ -489,8 +476,7 @@ assert all(0.49 < float(row[1]) <= 0.5 and float(row[2]) == 1 for row in rows)
 #     scale 仍然是 1/256，整數的範圍換成 -128 到 127。如果 zero point 還是 0，會得到什麼？
 
 # %% answer
-# 最小的整數要代表最小的值，所以是 -128，代表 0。zero point 如果是 0，負的整數就代表負的值，但 sigmoid 從不輸出負
-# 值；而
+# 最小的整數要代表最小的值，所以是 -128，代表 0。zero point 如果是 0，負的整數就代表負的值，但 sigmoid 從不輸出負值；而
 # 大於 127/256 的值全被截斷。沒有任何錯誤訊息：
 quality = {}
 for zero_point in (-128, 0):
@@ -529,8 +515,7 @@ assert list(outcomes.values()) == [
 #
 # 1. `QuantizationSpec` 由校準決定。qscheme 和範圍的兩頭一定要填；per-channel 的話，`ch_axis` 也要填。
 # 2. `SharedQuantizationSpec` 用在不改變整數的 op。只指向排在前面、而且有 spec 的位置。
-# 3. `DerivedQuantizationSpec` 做出 int32 的 bias，scale 是 `s_x · s_w`，可以直接加進乘積的總和。要排在輸入和 weight
-#    之
+# 3. `DerivedQuantizationSpec` 做出 int32 的 bias，scale 是 `s_x · s_w`，可以直接加進乘積的總和。要排在輸入和 weight 之
 #    後。
 # 4. `FixedQParamsQuantizationSpec` 用在已知的範圍，例如 sigmoid。寫的值對不對，沒有人檢查。
 # 5. prepare 丟出光禿禿的 `KeyError` 或 `RecursionError`，就是有 spec 指錯了地方。

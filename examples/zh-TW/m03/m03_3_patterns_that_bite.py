@@ -183,9 +183,8 @@ assert [row[1:] for row in rows] == [["conv2d → relu", 2, 3], ["conv2d → rel
 
 
 # %%
-# x86 什麼都找不到，也沒有錯誤。XNNPACKQuantizer 找 conv 和 linear 時看的是 target，所以沒有差別。用 x86 的話，conv
-# 和 linear
-# 請寫成 module，而且要數。
+# x86 什麼都找不到，也沒有錯誤。XNNPACKQuantizer 找 conv 和 linear 時看的是 target，所以沒有差別。用 x86 的話，conv 和
+# linear 請寫成 module，而且要數。
 #
 # ## 2. residual add：哪個輸入是 conv {#residual}
 #
@@ -218,8 +217,7 @@ assert skips[1] == [["conv2d"], ["x"], ["x"], ["conv2d", "x"]]
 # 遇到 `x + conv(x)`，錯的規則把 observer 放在 conv 和 add 之間，拆開了本來要一起算的兩個 op，跳接反而留在浮點。x86
 # 兩邊都看，和我們的第二條規則一樣；XNNPACKQuantizer 把 add 單獨看待，兩個輸入都要。
 #
-# 哪些輸入共用 observer？和 concat 不同，add 的兩個輸入不需要同一個 scale。會共用的是 `x`：conv 和 add 都讀它，而且
-# 要求
+# 哪些輸入共用 observer？和 concat 不同，add 的兩個輸入不需要同一個 scale。會共用的是 `x`：conv 和 add 都讀它，而且要求
 # 相同。兩邊都是 conv 的時候，能進 kernel 的也只有一個：
 two_convs = exported(Net(lambda net, x: net.conv1(x) + net.conv2(x), conv1=conv(), conv2=conv()))
 residual = edges(exported(get_model("residual")), xnnpack)
@@ -235,8 +233,7 @@ assert two[1]["conv2d", "add"] is not two[1]["conv2d_1", "add"]
 # %%
 # ## 3. conv 有第二個使用者 {#two-users}
 #
-# conv → relu 能當成一個 kernel，條件是 conv 只有 relu 這一個使用者：中間的值沒有別人要。這裡的 sigmoid 也要讀它。不
-# 數使
+# conv → relu 能當成一個 kernel，條件是 conv 只有 relu 這一個使用者：中間的值沒有別人要。這裡的 sigmoid 也要讀它。不數使
 # 用者的規則照樣標註在這一對的外圍。通往 sigmoid 的 edge 上有什麼？
 def careless(node: torch.fx.Node) -> QuantizationAnnotation | None:
     """錯：不管還有誰讀 conv，conv → relu 就是一個 pattern。"""
@@ -280,10 +277,8 @@ assert relu.meta[KEY]._annotated and not relu.meta[KEY].input_qspec_map
 # 不數使用者的規則，等於說這一對是一個 int8 kernel；但是這種 kernel 只交出 relu 的結果，sigmoid 要的卻是 conv 的。
 # XNNPACKQuantizer 有過一模一樣的 bug，現在會數使用者了
 # （[pytorch PR 140846](https://github.com/pytorch/pytorch/pull/140846)）。X86InductorQuantizer 仍然把 relu 算進
-# pattern
-# （最後一個 assert）。它本來就不要求 conv 後面的任何東西，所以這裡沒有 observer 放錯；兩者到底算不算一個 kernel，要
-# 看它
-# 的 lowering，這一頁沒有執行。（把 BN 摺進 conv，也有同樣的陷阱：
+# pattern（最後一個 assert）。它本來就不要求 conv 後面的任何東西，所以這裡沒有 observer 放錯；兩者到底算不算一個
+# kernel，要看它的 lowering，這一頁沒有執行。（把 BN 摺進 conv，也有同樣的陷阱：
 # [M02-1](chapter:m02_1_from_annotation_to_observer#fold-two-users)。）
 #
 # ## 4. SDPA 留在浮點 {#sdpa}
@@ -316,16 +311,13 @@ assert ops.count("matmul") == 2 and fill.args[0] == float("-inf")
 
 
 # %%
-# x86 在這裡什麼都沒要求。XNNPACKQuantizer 在 SDPA 前面放了 observer，但那只是因為它要求每個 linear 的輸出；SDPA 自
-# 己沒
+# x86 在這裡什麼都沒要求。XNNPACKQuantizer 在 SDPA 前面放了 observer，但那只是因為它要求每個 linear 的輸出；SDPA 自己沒
 # 有標註。拆開之後有兩個 matmul，還有一個 add，加上去的 mask 裡有 −inf：這是下一個陷阱。
 #
 # ## 5. attention mask {#mask}
 #
-# softmax 之前加到分數上的 mask，可以看的位置是 0，不可以看的是絕對值很大的負數，常常是 −inf。XNNPACKQuantizer 把它
-# 當成
-# 普通的 add：mask、分數、相加的結果都量化。下面把同樣的 attention 逐步寫出來，換幾種 mask，都和用 −inf 的浮點模型
-# 比。最
+# softmax 之前加到分數上的 mask，可以看的位置是 0，不可以看的是絕對值很大的負數，常常是 −inf。XNNPACKQuantizer 把它當成
+# 普通的 add：mask、分數、相加的結果都量化。下面把同樣的 attention 逐步寫出來，換幾種 mask，都和用 −inf 的浮點模型比。最
 # 後一欄是平均有多少 attention 落在後面的 token 上，應該是 0。
 class Masked(nn.Module):
     """逐步寫出來的 attention，也回傳 attention 本身。mask 填 `value`；None 改用 masked_fill。"""
@@ -400,12 +392,10 @@ assert quality["−10000"] < 15 < quality["−100"] < 30 < quality["−20"] < 36
 assert quality["masked_fill"] == quality["−inf，add 留在浮點"] > 37
 
 # %%
-# - **−inf。** mask 不見了：落在後面 token 上的 attention，和完全沒有 mask 時一樣多。`HistogramObserver` 計算範圍時
-#   不理
+# - **−inf。** mask 不見了：落在後面 token 上的 attention，和完全沒有 mask 時一樣多。`HistogramObserver` 計算範圍時不理
 #   會無限大，mask 剩下的全是 0，所以 −inf 被截斷到 0 附近。唯一的徵兆是上面印出來的警告
 #   （[pytorch PR 103467](https://github.com/pytorch/pytorch/pull/103467)）。
-# - **float32 的最小值、−10000。** 沒有洩漏，但是 attention 變成所有可看位置的平均（見用到 `uniform` 的 assert）。相
-#   加的
+# - **float32 的最小值、−10000。** 沒有洩漏，但是 attention 變成所有可看位置的平均（見用到 `uniform` 的 assert）。相加的
 #   結果，範圍一路延伸到 mask，256 格要涵蓋整個範圍，真正的分數全擠在同一格。
 # - **−100、−20。** 範圍越小，每一格越細。ExecuTorch 有一種 mask，為了量化，把這個值做成參數
 #   （[executorch PR 8736](https://github.com/pytorch/executorch/pull/8736)）。
@@ -427,8 +417,7 @@ assert 1e-3 < small[-5.0] < 1e-2 and small[-20.0] < 1e-8
 # %%
 # ## 6. ConvTranspose2d {#conv-transpose}
 #
-# 對 conv2d 的規則來說，它是另一個 op。兩個 quantizer 會不會量化它？單獨一個，或後面接 relu？量化的話，scale 放在
-# weight
+# 對 conv2d 的規則來說，它是另一個 op。兩個 quantizer 會不會量化它？單獨一個，或後面接 relu？量化的話，scale 放在 weight
 # 的哪一維？
 def transposed(node: torch.fx.Node) -> QuantizationAnnotation | None:
     """轉置 conv 的 weight 是 [in, out, height, width]：輸出 channel 在第 1 維。"""
@@ -452,11 +441,9 @@ assert list(up.weight.shape) == [4, 3, 2, 2]
 
 # %%
 # x86 從來不要求它。後面接著 relu 時，XNNPACKQuantizer 會要求，可是和 conv 一樣放在第 0 維：這裡的 weight 是 [4, 3, 2,
-# 2] = [in, out,
-# …]，所以那是**輸入** channel。每個輸入 channel 一個 scale，就無法從「對輸入 channel 求和」裡提出來，整
+# 2] = [in, out, …]，所以那是**輸入** channel。每個輸入 channel 一個 scale，就無法從「對輸入 channel 求和」裡提出來，整
 # 數 kernel 用不上（[M01-3](chapter:m01_3_the_arithmetic#integers)）。單獨一個時，它留在浮點
-# （[executorch PR 7514](https://github.com/pytorch/executorch/pull/7514) 也遇到沒有量化的 pattern）。我們的規則要求
-# 第 1
+# （[executorch PR 7514](https://github.com/pytorch/executorch/pull/7514) 也遇到沒有量化的 pattern）。我們的規則要求第 1
 # 維。
 #
 # ## 7. 用了兩次的 module {#twice}
@@ -503,17 +490,14 @@ assert second in edges(graphs["conv"], x86) and first in edges(graphs["conv"], x
 
 # %%
 # ValueError 反而是無害的，因為它會讓你停下來。（x86 依 module 把 op 分組，並且以為每組只有一個輸出。
-# [ao#4478](https://github.com/pytorch/ao/issues/4478) 回報的是 linear，0.18.0 已經修好。）「2 次中 1 次」的那幾列，
-# 則有
-# 一次呼叫悄悄留在浮點：x86 是第一次，因為它不是那一組的輸出；XNNPACKQuantizer 是第二次，因為那時 weight 已經有人標
-# 註。
-# 依 `node.target` 寫的規則，每次呼叫都會遇到；兩次對同一個 weight 的要求相同，所以共用一個 observer
-# （[M02-1](chapter:m02_1_from_annotation_to_observer#implicit)）。
+# [ao#4478](https://github.com/pytorch/ao/issues/4478) 回報的是 linear，0.18.0 已經修好。）「2 次中 1 次」的那幾列，則有
+# 一次呼叫悄悄留在浮點：x86 是第一次，因為它不是那一組的輸出；XNNPACKQuantizer 是第二次，因為那時 weight 已經有人標註。
+# 依 `node.target` 寫的規則，每次呼叫都會遇到；兩次對同一個 weight 的要求相同，所以共用一個
+# observer（[M02-1](chapter:m02_1_from_annotation_to_observer#implicit)）。
 #
 # ## 總結：五點 {#summary}
 #
-# 1. 用 `node.target` 找 op，而且把它所有的名字都列出來：cat、concat、concatenate。模型怎麼寫，不該有影響；用 x86 就
-#    有。
+# 1. 用 `node.target` 找 op，而且把它所有的名字都列出來：cat、concat、concatenate。模型怎麼寫，不該有影響；用 x86 就有。
 # 2. residual add 要找出哪個輸入是 conv，不能靠位置；把兩個 op 當成一個 kernel 之前，先數第一個有幾個使用者。
 # 3. SDPA 要拆開才能量化。它的 mask 留在浮點：一量化，−inf 會不見，絕對值大的數會用光所有的解析度。
 # 4. 轉置 conv 的輸出 channel 在 weight 的第 1 維。呼叫兩次的 module，是兩個 op。

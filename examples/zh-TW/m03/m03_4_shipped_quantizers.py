@@ -23,8 +23,7 @@ torchao 附了好幾個 backend 的 quantizer，還有一個能把別的 quantiz
 # | `XNNPACKQuantizer` | XNNPACK，經由 ExecuTorch（[M06-3](chapter:m06_3_executorch_xnnpack)） |
 # | `EmbeddingQuantizer` | embedding 的表，和別的 quantizer 一起用 |
 #
-# XNNPACKQuantizer 有兩份。正式版在 ExecuTorch 裡，你自己的專案請用它。這個網站沒有安裝 ExecuTorch：連同它需要的套
-# 件，整
+# XNNPACKQuantizer 有兩份。正式版在 ExecuTorch 裡，你自己的專案請用它。這個網站沒有安裝 ExecuTorch：連同它需要的套件，整
 # 個環境會超過 1 GB。所以這一頁用的是 torchao 留給自己測試的複本，它的 docstring 說自己已經 deprecated。下面所有關於
 # XNNPACKQuantizer 的結果，都是用這份複本執行的，正式版沒有在這裡執行過。
 import copy
@@ -64,10 +63,8 @@ torch.set_num_threads(1)
 assert "!!! DEPRECATED !!!" in XNNPACKQuantizer.__doc__
 
 # %%
-# 設定（configuration）裡放著 quantizer 要發出去的 spec：activation（node 之間流動的資料）一份、weight 一份、bias 一
-# 份。
-# 各家 backend 從這裡就不同了。有沒有哪兩列完全一樣？（XNNPACK 自己的預設是整個 weight 一個
-# scale；`is_per_channel=True`
+# 設定（configuration）裡放著 quantizer 要發出去的 spec：activation（node 之間流動的資料）一份、weight 一份、bias 一份。
+# 各家 backend 從這裡就不同了。有沒有哪兩列完全一樣？（XNNPACK 自己的預設是整個 weight 一個 scale；`is_per_channel=True`
 # 改成每個 channel 一個。）
 configs = {
     "x86": get_default_x86_inductor_quantization_config(),
@@ -99,8 +96,7 @@ assert get_symmetric_quantization_config().weight.qscheme == torch.per_tensor_sy
 
 
 # %%
-# 沒有。bias 全都留在浮點（[M03-2](chapter:m03_2_specs) 會把它量化）；embedding 沒有 activation 可以量化，因為它的輸
-# 入是
+# 沒有。bias 全都留在浮點（[M03-2](chapter:m03_2_specs) 會把它量化）；embedding 沒有 activation 可以量化，因為它的輸入是
 # 列號。（`float_qparams` 的意思是 zero point 也存成浮點。）
 #
 # ## 同一個模型，它們各要求什麼 {#table}
@@ -193,11 +189,9 @@ assert found == {name: dict(zip(ops, column, strict=True)) for name, column in e
 # %%
 # 怎麼讀：
 #
-# - **conv2d、linear**：除了 Embedding，大家都要求 activation 和 weight 是整數。XNNPACK 連輸出也要求；三個 Inductor
-#   的則
+# - **conv2d、linear**：除了 Embedding，大家都要求 activation 和 weight 是整數。XNNPACK 連輸出也要求；三個 Inductor 的則
 #   留給下一個 op 去要求。
-# - **conv2d_1 → add → relu_1**：對 x86 和 XPU 是一個 pattern；對 Arm，pattern 是 conv2d_1 → add。所以 add 只有一個
-#   輸入
+# - **conv2d_1 → add → relu_1**：對 x86 和 XPU 是一個 pattern；對 Arm，pattern 是 conv2d_1 → add。所以 add 只有一個輸入
 #   有要求，就是跳接的那一個。XNNPACK 則是 conv2d_1 自己一個，add 和 relu_1 一個。
 # - **pool 和 flatten** 可以沿用輸入的 scale，進來的值已經量化過，才值得用 int8 kernel。Arm 完全不管它們，XPU 不管 max
 #   pool。
@@ -223,12 +217,10 @@ assert results["x86"].keys() < results["XNNPACK"].keys() and results["Arm"].keys
 #
 # ## 設定 X86InductorQuantizer {#x86}
 #
-# 除了 `set_global`，還有三個 method 可以只設定一部分：`set_module_name_qconfig`、`set_module_type_qconfig`、
-# `set_function_type_qconfig`，單獨用或一起用都行。給一份設定，就量化那個部分；給 `None`，就讓它留在浮點。範圍小的優
-# 先：
-# 先看名字，再看型別和函式，最後才是 `set_global`。表格列出所有得到 observer 的 weight；請找出和第一列比起來什麼都沒
-# 變的
-# 兩列。
+# 除了 `set_global`，還有三個 method 可以只設定一部
+# 分：`set_module_name_qconfig`、`set_module_type_qconfig`、`set_function_type_qconfig`，單獨用或一起用都行。給一份設
+# 定，就量化那個部分；給 `None`，就讓它留在浮點。範圍小的優先：先看名字，再看型別和函式，最後才是 `set_global`。表格列出
+# 所有得到 observer 的 weight；請找出和第一列比起來什麼都沒變的兩列。
 def outcome(quantizer: Quantizer) -> list[int | str]:
     """prepare 之後有 observer 的 edge 有幾條，以及它們的來源裡有哪些 weight。"""
     edges = observed(prepare_pt2e(copy.deepcopy(gm), quantizer))
@@ -267,10 +259,8 @@ assert nn.Conv1d not in X86InductorQuantizer.module_function_to_aten_operator_ty
 
 # %%
 # - **名字**是模型裡的路徑，例如 `"block"` 或 `"block.conv"`，底下的也算在內。名字對不到任何 module（「blok」），沒有錯
-#   誤也
-#   沒有警告：11 條 edge，就像沒設定過。
-# - **型別**在這裡代表一種 op，所以只認得固定幾個，例如 `nn.Conv2d` 和 `nn.Linear`（`nn.Conv1d` 不在裡面）。其他的，
-#   例如
+#   誤也沒有警告：11 條 edge，就像沒設定過。
+# - **型別**在這裡代表一種 op，所以只認得固定幾個，例如 `nn.Conv2d` 和 `nn.Linear`（`nn.Conv1d` 不在裡面）。其他的，例如
 #   我們的 `Block`，唯一的徵兆是上面印出來的那一則警告。
 # - **只設定 cat**，什麼都得不到：它和 pool 一樣，前面的 op 有標註，它才會被標註。
 #
@@ -288,8 +278,7 @@ assert messages == [
 assert mixed.module_name_qconfig == {}
 
 # %%
-# 在自己的程式裡，請把這些警告變成錯誤，做法和 [M01-1](chapter:m01_1_end_to_end#warning-as-error) 一樣。要防打錯字，
-# 先呼
+# 在自己的程式裡，請把這些警告變成錯誤，做法和 [M01-1](chapter:m01_1_end_to_end#warning-as-error) 一樣。要防打錯字，先呼
 # 叫 `model.get_submodule(name)`，沒有這個 module 它就會報錯。
 try:
     model.get_submodule("blok")
@@ -300,13 +289,11 @@ assert unknown == "AttributeError: Net has no attribute `blok`"
 
 # %%
 # !!! question "讓 conv 留在浮點，11 條 edge 還剩幾條？"
-#     先 `set_global(config)`，再 `set_module_type_qconfig(nn.Conv2d, None)`。從[表格](#table)的 x86 那一欄逐格往下
-#     看：
+#     先 `set_global(config)`，再 `set_module_type_qconfig(nn.Conv2d, None)`。從[表格](#table)的 x86 那一欄逐格往下看：
 #     兩個 conv 都沒有要求之後，還有哪些 op 留得住自己的要求？另外會有一則警告。
 
 # %% answer
-# 兩條，都是 linear 的。add 和兩個 relu 是 conv 的 pattern 的一部分；pool 要接在量化過的 op 後面才會被標註，所以也一
-# 起沒
+# 兩條，都是 linear 的。add 和兩個 relu 是 conv 的 pattern 的一部分；pool 要接在量化過的 op 後面才會被標註，所以也一起沒
 # 了。那一則警告說的是 max pool；average pool 和 flatten 被跳過，一聲不響。
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always", UserWarning)
@@ -321,8 +308,7 @@ assert messages == ["The input of maxpool2d is not quantized, skip annotate maxp
 # ## 設定 XNNPACKQuantizer：要檢查 conv {#xnnpack}
 #
 # 這裡的 method 叫 `set_module_name`、`set_module_type` 和 `set_operator_type`，型別可以是任何 module 的 class。看最後一
-# 欄：
-# 哪一個 weight 明明設定了，卻沒有出現？
+# 欄：哪一個 weight 明明設定了，卻沒有出現？
 def xnnpack() -> XNNPACKQuantizer:
     """還沒有任何設定。"""
     return XNNPACKQuantizer()
@@ -361,11 +347,10 @@ assert refused == "AssertionError: quantization_config == None is not supported 
 #
 # ### 為什麼漏掉 conv {#why-convs}
 #
-# 兩個 quantizer 都從 `meta["nn_module_stack"]` 查 node 來自哪個 module
-# （[M00-1](chapter:m00_1_export_and_aten#a3-meta)）。
-# 遇到 conv 時，XNNPACKQuantizer 連 weight 和 bias 也要查；但是它們是 `get_attr` node，身上沒有這個 stack，於是 conv
-# 永
-# 遠「不屬於」指定的 module。遇到 linear 時只查 node 自己，所以沒事。
+# 兩個 quantizer 都從 `meta["nn_module_stack"]` 查 node 來自哪個
+# module（[M00-1](chapter:m00_1_export_and_aten#a3-meta)）。遇到 conv 時，XNNPACKQuantizer 連 weight 和 bias 也要查；但
+# 是它們是 `get_attr` node，身上沒有這個 stack，於是 conv 永遠「不屬於」指定的 module。遇到 linear 時只查 node 自己，所
+# 以沒事。
 nodes = {node.name: node for node in gm.graph.nodes}
 stacks = {name: [path for path, _ in nodes[name].meta.get("nn_module_stack", {}).values()] for name in nodes}
 table([[name, str(stacks[name])] for name in ("conv2d_1", "block_conv_weight", "linear")], ["node", "modules"])
@@ -374,8 +359,7 @@ assert {node.op for node in gm.graph.nodes if not stacks[node.name]} == {"get_at
 
 
 # %%
-# 修法是把讀它的 op 的 stack 也寫到 weight 上。適合的地方是 `transform_for_annotation`，prepare 在 `annotate` 的前一
-# 刻呼
+# 修法是把讀它的 op 的 stack 也寫到 weight 上。適合的地方是 `transform_for_annotation`，prepare 在 `annotate` 的前一刻呼
 # 叫它。
 class FindsConvs(XNNPACKQuantizer):
     def transform_for_annotation(self, model):
@@ -401,8 +385,7 @@ assert rows[1][2] == "stem_0_weight, block_conv_weight"
 #
 # ## 組合兩個 quantizer {#composing}
 #
-# `ComposableQuantizer` 讓幾個 quantizer 輪流標註同一張圖。某個 node 被標註過，就已經有人處理，後面的會跳過，所以排
-# 在前
+# `ComposableQuantizer` 讓幾個 quantizer 輪流標註同一張圖。某個 node 被標註過，就已經有人處理，後面的會跳過，所以排在前
 # 面的優先。哪幾對加得起來，哪幾對不行？
 pairs = {
     "Embedding, x86": ["Embedding", "x86"],
@@ -431,15 +414,13 @@ assert [row[2] for row in rows] == [
 # %%
 # - **Embedding 和 x86** 加得起來，誰先誰後都行，因為它們管的 op 不同。
 # - **先 x86，再 XNNPACK**，是 11 條，和只用 x86 一樣：XNNPACK 想要的都已經有人處理，而且沒有任何訊息。
-# - **先 XNNPACK，再 x86**，會遇到一個沒有內容的 AssertionError：x86 要看 pool 前面的 op，卻只接受自己那一種標註。所
-#   以請
+# - **先 XNNPACK，再 x86**，會遇到一個沒有內容的 AssertionError：x86 要看 pool 前面的 op，卻只接受自己那一種標註。所以請
 #   把 x86 放前面。
 # - **蓋掉別人的標註**會被拒絕，訊息也說得清楚。EmbeddingQuantizer 會這樣，因為它不看有沒有人處理過。
 #
 # ### validate 不會被呼叫 {#validate}
 #
-# quantizer 可以在 `validate` 裡拒絕一張圖（[M03-1](chapter:m03_1_a_quantizer_from_scratch#validate)）。組合之後，這
-# 道檢
+# quantizer 可以在 `validate` 裡拒絕一張圖（[M03-1](chapter:m03_1_a_quantizer_from_scratch#validate)）。組合之後，這道檢
 # 查就不見了，因為 `ComposableQuantizer.validate` 是空的：
 class Strict(EmbeddingQuantizer):
     def validate(self, model):
@@ -485,13 +466,12 @@ assert (frozen.dtype, list(frozen.shape)) == (torch.uint8, [10, 8])
 assert 49 < quality < 51
 
 # %%
-# 是：它的表現在是 uint8，後面接著 dequantize；其他部分和只用 x86 時一樣。
+# 不是直接讀：表現在是 uint8，但是中間隔著一個 dequantize。其他部分和只用 x86 時一樣。
 #
 # ## 總結：四點 {#summary}
 #
 # 1. 用哪一個 quantizer 由 backend 決定；從 `meta` 讀出一張要求的表，就知道你的模型會得到什麼。
-# 2. x86 接受名字、函式和固定幾個型別，`None` 讓一部分留在浮點。XNNPACK（torchao 的複本）接受任何型別，但是依名字或
-#    型別
+# 2. x86 接受名字、函式和固定幾個型別，`None` 讓一部分留在浮點。XNNPACK（torchao 的複本）接受任何型別，但是依名字或型別
 #    找不到 conv，要修過才行；`set_operator_type` 則什麼也不做。
 # 3. 組合時，優先的放前面，x86 要在 XNNPACK 之前；`validate` 要自己顧。
 # 4. 打錯字、不認得的型別、已經有人處理的 node，都不會停下來。prepare 之後，數 edge，也看看 weight 在不在。

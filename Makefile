@@ -4,7 +4,7 @@ SET_UP := python3 -I docs/coursebuild/setup_env.py
 RUN := .venv/bin/python -m
 LOCK := uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-package torch --no-emit-index-url --no-header
 
-.PHONY: help serve test build golden restamp lock clean
+.PHONY: help serve test build golden restamp compare bench lock clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' Makefile
@@ -24,8 +24,14 @@ golden: ## after a review: record what the chapters show today, and the site's n
 restamp: ## after a review: record that the English text says what today's Chinese text says
 	@$(SET_UP) site && $(RUN) coursebuild restamp
 
+compare: ## before an upgrade: show what would change, make compare WITH='torch==2.14.0 torchao==0.19.0'
+	@$(SET_UP) compare $(WITH) && .venv-compare/bin/python -m coursebuild compare
+
+bench: ## on a quiet machine: time the build beside others, and write docs/benchmark.json (more than an hour)
+	@$(SET_UP) bench && .venv-bench/bin/python -m coursebuild bench $(BENCH)
+
 lock: ## after an edit of requirements.in: write the lock files anew (needs uv)
-	@$(LOCK) requirements.in -o requirements.lock && $(LOCK) requirements-downloads.in -c requirements.lock -o requirements-downloads.lock
+	@$(LOCK) requirements.in -o requirements.lock && $(LOCK) requirements-downloads.in -c requirements.lock -o requirements-downloads.lock && $(LOCK) requirements-bench.in -c requirements.lock -o requirements-bench.lock
 
 clean: ## remove everything that a build made; the environments stay
 	@git clean -fdXq site .cache docs examples common

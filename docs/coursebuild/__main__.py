@@ -1,12 +1,13 @@
-"""The command line: `python -m coursebuild build|serve|check|golden|restamp`."""
+"""The command line: `python -m coursebuild build|serve|check|golden|restamp|compare|bench`."""
 
 import argparse
+import gc
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
-from coursebuild import addresses, golden
+from coursebuild import addresses, compare, golden
 from coursebuild.build import Options, Summary, build, check_sources
 from coursebuild.course import Course
 from coursebuild.execution.cache import Cache
@@ -39,10 +40,15 @@ def main() -> int:
     )
     three = commands.add_parser("restamp", help="after review: say that the English follows today's Chinese")
     three.add_argument("paths", nargs="*", type=Path, help="English files (default: all)")
+    commands.add_parser("compare", help="run all chapters under this interpreter, show how they differ from the record")
+    four = commands.add_parser("bench", help="time the build beside others, and write docs/benchmark.json")
+    four.add_argument("--runs", type=int, default=3, help="of each case (default: %(default)s)")
+    four.add_argument("--case", action="append", help="only this case, and write nothing; may be repeated")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that running chapters are ended, too
     project = Project(options.root.resolve())
     if options.command == "build":
+        gc.disable()  # the process ends before there is enough garbage to matter, and looking for it takes a tenth
         how = Options(options.jobs, options.seconds, options.draft)
         return report(build(project, (options.site or project.site).resolve(), how))
     if options.command == "serve":
@@ -56,6 +62,10 @@ def main() -> int:
         return report(summary)
     if options.command == "golden":
         return record(project)
+    if options.command == "compare":
+        return compare_versions(project)
+    if options.command == "bench":
+        return bench(project, options.runs, options.case)
     from coursebuild import stamps
 
     try:
@@ -87,6 +97,38 @@ def record(project: Project) -> int:
         print("\n".join(f"recorded {path}" for path in changed) or "the golden files are as they were")
         print("\n".join(f"new address: {a}" for a in addresses.record(project.root, project.site)) or "no new address")
     return report(summary)
+
+
+def compare_versions(project: Project) -> int:
+    """Print the report; a difference is a finding, no failure, so the exit status says only whether it was made."""
+    try:
+        text = compare.report(compare.run(project))
+    except BuildError as error:
+        print(error, file=sys.stderr)
+        return 1
+    path = compare.save(project, text)
+    print(f"{text}\n(kept in {path.relative_to(project.root)})", flush=True)
+    return 0
+
+
+def bench(project: Project, runs: int, only: list[str] | None) -> int:
+    """Measure, and keep the results of a whole run."""
+    from coursebuild.bench import results as results_of_bench
+    from coursebuild.bench import runner
+
+    known = {case.key: case for case in runner.CASES}
+    if unknown := [key for key in only or [] if key not in known]:
+        print(f"no such case: {', '.join(unknown)}; there are {', '.join(known)}", file=sys.stderr)
+        return 2
+    try:
+        results = runner.run(project.root, runs, tuple(known[key] for key in only or known))
+    except runner.BenchError as error:
+        print(error, file=sys.stderr)
+        return 1
+    if not only:
+        results_of_bench.save(project.root, results)
+        print(f"written: {results_of_bench.FILE}")
+    return 0
 
 
 def serve(project: Project, port: int) -> int:

@@ -7,11 +7,13 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from coursebuild import addresses, layout, links, lint, pairs, render, sitecheck, stamps, wheel
+from coursebuild import addresses, layout, links, lint, pairs, parallel, render, sitecheck, stamps, wheel
 from coursebuild.course import Course
 from coursebuild.execution import scheduler
 from coursebuild.execution.cache import Cache, versions
@@ -116,14 +118,15 @@ def _sweep(project: Project) -> None:
 def check_sources(project: Project, course: Course) -> list[Problem]:
     """Everything that can be said of the sources without running them."""
     root = project.root
-    problems = (
-        course.check()
-        + pairs.find(root / "examples")
-        + lint.check_all(root)
-        + pairs.check_all(root)
-        + stamps.check_all(root)
+    found = parallel.each(
+        [
+            lambda: course.check() + pairs.find(root / "examples"),
+            *(partial(lint.check_all, root, [language]) for language in LANGUAGES),
+            partial(pairs.check_all, root),
+            partial(stamps.check_all, root),
+        ]
     )
-    return list(dict.fromkeys(problems))  # what can't be read is said once, not by each check
+    return list(dict.fromkeys(chain.from_iterable(found)))  # what can't be read is said once, not by each check
 
 
 def _build(project: Project, site: Path, options: Options, summary: Summary) -> None:

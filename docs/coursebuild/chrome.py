@@ -3,11 +3,14 @@
 import json
 import posixpath
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 from jinja2 import Environment
 
 from coursebuild import links
+from coursebuild.bench import page as bench
+from coursebuild.bench.results import load as load_bench
 from coursebuild.course import Course, Entry
 from coursebuild.info import Info
 from coursebuild.project import LABS, Project
@@ -51,7 +54,7 @@ WORDS = {
         "wrong": "Is something wrong here?",
     },
 }
-HAND_WRITTEN = ("glossary.md", "about.md")  # in the appendix of the navigation, where they exist
+HAND_WRITTEN = ("glossary.md", "benchmark.md", "about.md")  # in the appendix of the navigation, where they exist
 
 
 def navigation(course: Course, language: str, docs: Path) -> list:
@@ -102,6 +105,9 @@ def fill(
         "course-map": lambda: _template(templates, "course-map", language, modules=_modules(course, language, list_of)),
         "home-figure": lambda: _home_figure(docs),
         "ledger": lambda: _ledger(course, language, page, docs),
+        "bench-machine": lambda: _bench(course, bench.machine, language),
+        "bench-times": lambda: _bench(course, bench.times, language),
+        "bench-targets": lambda: _bench(course, bench.targets_table, language),
     }
     for name, make in makers.items():
         marker = f"<!-- {name} -->"
@@ -171,6 +177,12 @@ def _ledger(course: Course, language: str, page: str, docs: Path) -> str:
     return "\n".join([head, *rows, last]) + f"\n\n{words['versions']}{names}{words['stop']}"
 
 
+def _bench(course: Course, make: Callable[[dict, str], str], language: str) -> str:
+    """A part of the page on the build's speed, from the results that `make bench` left."""
+    results = load_bench(course.project.root)
+    return make(results, language) if results else ""
+
+
 def _home_figure(docs: Path) -> str:
     """The first figure of M00-1, taken from its page: the home page shows what the course really draws."""
     path = docs / "m00" / "m00_1_export_and_aten.md"
@@ -223,4 +235,4 @@ def _foot(docs: Path, page: str, language: str, info: Info) -> str:
     if commit:
         line += f' <a href="{info.repo_url}/tree/{commit}">{words["commit"]} <code>{commit[:10]}</code></a>.'
     wrong = f'<a href="{info.repo_url}/issues/new?template=wrong-claim.yml">{words["wrong"]}</a>'
-    return f'\n\n<p class="pt2e-ledger">{line} {wrong}</p>\n'
+    return f'\n\n<p class="pt2e-ledger" data-asserts="{ledger["asserts"]}">{line} {wrong}</p>\n'

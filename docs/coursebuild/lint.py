@@ -5,7 +5,7 @@ A rule yields (line, message, hint) for each place that breaks it.
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import chain, pairwise
 from pathlib import Path
@@ -55,9 +55,9 @@ def check(path: Path) -> list[Problem]:
     return [source.problem(*found) for found in sorted(set(chain.from_iterable(rule(source) for rule in rules)))]
 
 
-def check_all(root: Path) -> list[Problem]:
+def check_all(root: Path, languages: Iterable[str] = LANGUAGES) -> list[Problem]:
     """`check` for every chapter, overview, hand-written page and lab."""
-    paths = chain.from_iterable(sorted(pairs.files(root, language).values()) for language in LANGUAGES)
+    paths = chain.from_iterable(sorted(pairs.files(root, language).values()) for language in languages)
     return [problem for path in paths for problem in check(path)]
 
 

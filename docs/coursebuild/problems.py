@@ -30,6 +30,9 @@ class BuildError(Exception):
         self.problems = list(problems)
         super().__init__("\n".join(map(str, self.problems)))
 
+    def __reduce__(self):
+        return type(self), (self.problems,)  # else its text would come back from another process as the problems
+
 
 def shown(path: PurePath) -> str:
     """`path` as messages show it: relative to the project's root, wherever that and the working directory are."""

@@ -3,6 +3,9 @@
     site        .venv from requirements.lock with torch, and Graphviz: enough for `make serve` and `make build`
     test        site, a browser, a Chinese font, the npm packages of tests/, and .venv-downloads
     downloads   .venv-downloads alone: the second environment, in which the tests run what readers download
+    bench       .venv-bench: as .venv, with what the build is compared with
+    compare     .venv-compare: as .venv, but with the versions named after it, such as torch==2.14.0 torchao==0.19.0; a
+                name alone means the newest. .venv stays as it is
 
 It runs under the machine's own python3 before any environment exists: standard library only, and no syntax newer than
 Python 3.8, so that a python3 that is too old or too new can still say so. When everything is there it prints nothing.
@@ -43,10 +46,14 @@ class SetupError(Exception):
 
 @dataclass(frozen=True)
 class Environment:
-    """A virtual environment: its folder and the lock file that it is made from, both relative to the project."""
+    """A virtual environment: its folder and the lock file that it is made from, both relative to the project.
+
+    `instead`: requirements that replace what is locked, such as "torchao==0.19.0".
+    """
 
     folder: str
     lock: str
+    instead: tuple[str, ...] = ()
 
     def python(self, root: Path) -> Path:
         """Return the path of the environment's interpreter."""
@@ -192,14 +199,20 @@ def dotted(version: tuple[int, ...]) -> str:
 # ---------------------------------------------------------------------------------------------------- environments
 
 
-def torch_requirement(platform: str = sys.platform) -> str:
-    """Return the requirement that names torch's CPU build: on Linux it has a version of its own."""
-    return f"torch=={TORCH}" if platform == "darwin" else f"torch=={TORCH}+cpu"
+def torch_requirement(platform: str = sys.platform, wanted: str = "") -> str:
+    """Return the requirement that names torch's CPU build: on Linux a version has a name of its own.
+
+    `wanted`: another torch than the course's, such as "torch==2.14.0", or "torch" for the newest.
+    """
+    wanted = wanted or f"torch=={TORCH}"
+    return wanted if platform == "darwin" or "==" not in wanted or "+" in wanted else f"{wanted}+cpu"
 
 
-def fingerprint(lock: Path, version: tuple[int, ...]) -> str:
-    """Return the stamp of a complete environment: a hash of its lock file, of torch's version and of Python's."""
-    content = lock.read_bytes() + f"\n{torch_requirement()}\nPython {dotted(version)}\n".encode()
+def fingerprint(lock: Path, version: tuple[int, ...], instead: Sequence[str] = ()) -> str:
+    """Return the stamp of a complete environment: a hash of its lock file, of Python's version, of torch's, and of what
+    replaces the locked versions."""
+    wanted = "".join(f"{requirement}\n" for requirement in sorted(instead))
+    content = lock.read_bytes() + f"\n{torch_requirement()}\nPython {dotted(version)}\n{wanted}".encode()
     return hashlib.sha256(content).hexdigest()
 
 
@@ -207,7 +220,9 @@ def is_complete(environment: Environment, root: Path = ROOT, environ: Mapping[st
     """Say whether the environment runs, was finished, and is the one that its lock file and $PYTHON ask for."""
     stamp = environment.stamp(root)
     version = python_version(environment.python(root)) if stamp.is_file() else None
-    if version is None or stamp.read_text().strip() != fingerprint(root / environment.lock, version):
+    if version is None or any("==" not in requirement for requirement in environment.instead):  # newest: when?
+        return False
+    if stamp.read_text().strip() != fingerprint(root / environment.lock, version, environment.instead):
         return False
     return not environ.get("PYTHON") or python_version(environ["PYTHON"]) == version
 
@@ -256,30 +271,47 @@ def make_environment(environment: Environment, root: Path = ROOT) -> None:
     pip = [python, "-I", "-m", "pip", "install", "--no-input", "--progress-bar", "raw", "--no-compile"]
     with Step(f"{environment.folder}: packages of {environment.lock}") as step:
         run([*pip, "--require-hashes", "--no-build-isolation", "-r", lock], step, log, pip_progress)
-    with Step(f"{environment.folder}: {torch_requirement()}") as step:
-        install_torch(pip, step, log)
+    torch = torch_requirement(wanted=next((r for r in environment.instead if name_of(r) == "torch"), ""))
+    with Step(f"{environment.folder}: {torch}") as step:
+        install_torch(pip, step, log, torch)
         check_torch(python, step, log)
+    if environment.instead:
+        others = [requirement for requirement in environment.instead if name_of(requirement) != "torch"]
+        with Step(f"{environment.folder}: {' '.join([*others, 'and what is required now'])}") as step:
+            if others:
+                upgrade = ["--upgrade", "--upgrade-strategy", "only-if-needed"]
+                run([*pip, *upgrade, *others], step, log, pip_progress)
+            run([*pip, "torch"], step, log, pip_progress)  # it is there and stays, and gets what it requires
+            check_torch(python, step, log)
 
     stamp = environment.stamp(root)
     unfinished = stamp.with_suffix(".new")
-    unfinished.write_text(fingerprint(lock, version) + "\n")
+    unfinished.write_text(fingerprint(lock, version, environment.instead) + "\n")
     unfinished.replace(stamp)
 
 
-def install_torch(pip: Sequence[str | Path], step: Step, log: Path) -> None:
+def name_of(requirement: str) -> str:
+    """Return the package that a requirement is about."""
+    return re.split(r"[^\w.-]", requirement)[0].lower()
+
+
+def install_torch(pip: Sequence[str | Path], step: Step, log: Path, requirement: str = "") -> None:
     """Install torch's CPU build from the indexes that pip is configured for, else from PyTorch's own CPU index.
 
-    Its dependencies are in the lock file; asking for them here could bring others. Raises SetupError.
+    Its dependencies are in the lock file; asking for them here could bring others. Without a version it is the newest
+    of PyTorch's index, since other indexes have CUDA builds under the same name. Raises SetupError.
     """
-    command = [*pip, "--no-deps", torch_requirement()]
-    for place in ([], ["--index-url", TORCH_CPU_INDEX]):
+    requirement = requirement or torch_requirement()
+    command = [*pip, "--no-deps", requirement]
+    anywhere = "==" in requirement or sys.platform == "darwin"
+    for place in ([], ["--index-url", TORCH_CPU_INDEX]) if anywhere else (["--index-url", TORCH_CPU_INDEX],):
         try:
             run([*command, *place], step, log, pip_progress)
             return
         except SetupError:
             continue
     raise SetupError(
-        f"{torch_requirement()} is neither in the indexes that pip is configured for nor, as far as this machine can "
+        f"{requirement} is neither in the indexes that pip is configured for nor, as far as this machine can "
         f"reach it, in {TORCH_CPU_INDEX}: check the network, and whether there is one for this Python (log: {log})"
     )
 
@@ -455,18 +487,27 @@ COMMANDS: dict[str, tuple[Sequence[Tool], Sequence[Environment], bool]] = {
     "site": ((GRAPHVIZ,), (SITE,), False),
     "test": ((GRAPHVIZ, BROWSER, LIBATOMIC, CHINESE_FONT), (SITE, DOWNLOADS), True),
     "downloads": ((), (DOWNLOADS,), False),
+    "bench": ((GRAPHVIZ,), (Environment(".venv-bench", "requirements-bench.lock"),), False),
+    "compare": ((GRAPHVIZ,), (Environment(".venv-compare", "requirements.lock"),), False),
 }
+REQUIREMENT = re.compile(r"[A-Za-z][\w.-]*(==[\w.+]+)?")
 
 
-def is_ready(command: str) -> bool:
-    """Say whether nothing is left to do for a command."""
+def what(command: str, instead: tuple[str, ...] = ()) -> tuple[Sequence[Tool], Sequence[Environment], bool]:
+    """Return the tools, the environments and whether the npm packages are needed for a command."""
     tools, environments, npm = COMMANDS[command]
+    return tools, [Environment(e.folder, e.lock, instead) for e in environments], npm
+
+
+def is_ready(command: str, instead: tuple[str, ...] = ()) -> bool:
+    """Say whether nothing is left to do for a command."""
+    tools, environments, npm = what(command, instead)
     return all(tool.present() for tool in tools) and all(map(is_complete, environments)) and (not npm or npm_complete())
 
 
-def set_up(command: str) -> None:
+def set_up(command: str, instead: tuple[str, ...] = ()) -> None:
     """Install what the command lacks; one set-up at a time in a checkout. Raises SetupError."""
-    tools, environments, npm = COMMANDS[command]
+    tools, environments, npm = what(command, instead)
     with (ROOT / ".venv.lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -478,19 +519,23 @@ def set_up(command: str) -> None:
         for environment in environments:
             if not is_complete(environment):
                 make_environment(environment)
-            if environment is SITE and npm and not npm_complete():
+            if environment == SITE and npm and not npm_complete():
                 install_npm()
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command line; return the exit status."""
-    if len(arguments) != 1 or arguments[0] not in COMMANDS:
+    command, instead = (arguments or [""])[0], tuple(arguments[1:])
+    if command not in COMMANDS or (instead and command != "compare"):
         print(f"usage: setup_env.py {{{','.join(COMMANDS)}}}", file=sys.stderr)
+        return 2
+    if command == "compare" and not (instead and all(map(REQUIREMENT.fullmatch, instead))):
+        print("setup: say what to try: make compare WITH='torch==2.14.0 torchao==0.19.0'", file=sys.stderr)
         return 2
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ended from outside: as orderly as by Ctrl-C
     try:
-        if not is_ready(arguments[0]):
-            set_up(arguments[0])
+        if not is_ready(command, instead):
+            set_up(command, instead)
     except SetupError as error:
         print(f"setup: {error}", file=sys.stderr)
         return 1

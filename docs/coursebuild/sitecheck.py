@@ -7,19 +7,21 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
-from itertools import permutations
+from functools import cached_property, partial
+from itertools import chain, permutations
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote, urljoin, urlsplit
 
 from lxml import etree, html
 
+from coursebuild import parallel
 from coursebuild.chinese import cjk, forms
 from coursebuild.problems import Problem
 from coursebuild.project import LANGUAGES, find_root
 
 PAGE_KB = 400  # of HTML, unpacked
+SHARES = 6  # of the pages, for the cores to take one after the other
 CJK_SHARE = 0.01  # of an English article's characters
 TWO_LANGUAGES = ("en/glossary/index.html",)  # English pages whose subject is Chinese words
 LANGUAGE = f"(?:{'|'.join(LANGUAGES)})"
@@ -47,7 +49,7 @@ PROSE_RESIDUE = RESIDUE | {
     "a Markdown link": re.compile(r"\]\([^)\s]*\)"),
     "a Markdown heading": re.compile(r"^\s*#{2,6} \w", re.M),
 }
-DOWNLOAD_RESIDUE = RESIDUE | {"an admonition's mark": re.compile(r"^(?:# )?(?:!!!|\?\?\?\+?) \w")}
+DOWNLOAD_RESIDUE = RESIDUE | {"an admonition's mark": re.compile(r"^(?:# )?(?:!!!|\?\?\?\+?) \w", re.M)}
 MARKER = re.compile(r"\s*(?:chapters|course-map|home-figure|outputs of line \d+|GENERATED FROM PYTHON SOURCE.*)\s*")
 
 OTHER_SCHEMES = ("data", "mailto", "tel", "javascript", "about")
@@ -142,8 +144,10 @@ class Page:
     @cached_property
     def pieces(self) -> list[Piece]:
         """The text, in order, without scripts and styles."""
-        roots = self.tree.xpath("/*")  # what follows </html> is parsed into further ones
-        return [piece for root in roots for piece in _pieces(root, False)]
+        found: list[Piece] = []
+        for root in self.tree.xpath("/*"):  # what follows </html> is parsed into further ones
+            _collect(root, False, found)
+        return found
 
     def attributes(self) -> list[Piece]:
         """Each attribute that people read or hear."""
@@ -195,16 +199,18 @@ class Site:
         return self.pages.get(self.file(url) or "") if self.is_own(url) else None
 
 
-def _pieces(element: etree._Element, is_code: bool) -> list[Piece]:
-    if element.tag in ("script", "style") or not isinstance(element.tag, str):  # a comment's tag is a function
-        return []
-    is_code = is_code or element.tag in ("pre", "code")
-    found = [Piece(element.text, element.sourceline, is_code)] if element.text else []
+def _collect(element: etree._Element, is_code: bool, found: list[Piece]) -> None:
+    """Append the pieces of an element's text to `found`."""
+    tag = element.tag
+    if tag in ("script", "style") or not isinstance(tag, str):  # a comment's tag is a function
+        return
+    is_code = is_code or tag in ("pre", "code")
+    if text := element.text:
+        found.append(Piece(text, element.sourceline, is_code))
     for child in element:
-        found += _pieces(child, is_code)
-        if child.tail:
-            found.append(Piece(child.tail, child.sourceline, is_code))
-    return found
+        _collect(child, is_code, found)
+        if tail := child.tail:
+            found.append(Piece(tail, child.sourceline, is_code))
 
 
 def css_references(text: str) -> Iterator[Reference]:
@@ -347,11 +353,10 @@ def check_navigation(site: Site, page: Page) -> Iterator[Problem]:
 def check_language(site: Site, page: Page) -> Iterator[Problem]:
     """English is English, and Chinese is Traditional."""
     if page.language == "en":
-        pieces = _pieces(page.article, False)
-        found, whole = "", 0
-        for text, _, _ in pieces:
-            found += "".join(cjk(text))
-            whole += len("".join(text.split()))
+        pieces: list[Piece] = []
+        _collect(page.article, False, pieces)
+        text = "\n".join(piece.text for piece in pieces)
+        found, whole = "".join(cjk(text)), len("".join(text.split()))
         is_chinese = len(found) >= CJK_SHARE * whole > 0
         if page.path in TWO_LANGUAGES and not is_chinese:
             hint = "take it out of TWO_LANGUAGES in coursebuild/sitecheck.py"
@@ -377,9 +382,14 @@ def check_residue(site: Site, page: Page) -> Iterator[Problem]:
             yield page.problem(comment, message, "see coursebuild/chrome.py and coursebuild/execution/page.py")
     for link in page.tree.xpath("//@href[starts-with(., 'chapter:')]"):
         yield page.problem(link.getparent(), f"the link {link} was not resolved", "see coursebuild/links.py")
-    for text, line, is_code in (*page.pieces, *page.attributes()):
-        if found := _residue(text, RESIDUE if is_code else PROSE_RESIDUE):
-            yield page.problem(line, found, "correct the source, or the step that should have replaced it")
+    pieces = [*page.pieces, *page.attributes()]
+    for is_code, patterns in ((False, PROSE_RESIDUE), (True, RESIDUE)):
+        ours = [piece for piece in pieces if piece.is_code is is_code]
+        if not _residue("\n".join(piece.text for piece in ours), patterns):  # one search for nearly all pages
+            continue
+        for text, line, _ in ours:
+            if found := _residue(text, patterns):
+                yield page.problem(line, found, "correct the source, or the step that should have replaced it")
 
 
 def _residue(text: str, patterns: dict[str, re.Pattern[str]]) -> str:
@@ -414,6 +424,17 @@ def check_downloads(site: Site, page: Page) -> Iterator[Problem]:
                 yield page.problem(None, f"the page doesn't link its download {name}", "see the bar below its title")
 
 
+def check_ledger(site: Site, page: Page) -> Iterator[Problem]:
+    """A chapter says at its foot that it was executed, and how many asserts ran."""
+    if CHAPTER.fullmatch(page.path):
+        lines = page.article.xpath(".//p[contains(concat(' ', @class, ' '), ' pt2e-ledger ')]")
+        if len(lines) != 1:
+            message = f"the page has {len(lines)} ledger lines"
+            yield page.problem(None, message, "a page that was made by no run of its script isn't published")
+        elif not int(lines[0].get("data-asserts", 0)):
+            yield page.problem(lines[0], "its ledger has no assert", "a page that asserts nothing isn't published")
+
+
 # ---------------------------------------------------------------------------------------------------- the whole site
 
 
@@ -437,20 +458,26 @@ def check_files(site: Site) -> Iterator[Problem]:
 def check_machine(site: Site) -> Iterator[Problem]:
     """No file, packed ones included, names a folder of the machine that built it."""
     pattern = _machine()
+    telling = [b"/home/", b"/Users/", b"Users\\", b"-packages/", *(str(path).encode() for path in _own_folders())]
     for name, data in _texts(site):
-        if match := pattern.search(data):
+        # every match holds one of these words, and looking for a word is much faster
+        if any(word in data for word in telling) and (match := pattern.search(data)):
             path = re.compile(rb"[^\s\"'<>\\,;)]*").match(data, match.start())[0][:80].decode("utf-8", "replace")
             message = f"names a folder of the build machine: {path}"
             hint = "find what prints it: warnings, tracebacks and a node's stack_trace do"
             yield Problem(name, data.count(b"\n", 0, match.start()) + 1, message, hint)
 
 
-def _machine() -> re.Pattern[bytes]:
-    """Folders of this machine, and what home folders and installed packages look like on any."""
+def _own_folders() -> list[Path]:
     own = {find_root(), Path.home(), Path(tempfile.gettempdir())}
     own |= {Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib")}
     own -= {path for path in own if len(path.parts) < 3 and path.name not in ("root", "tmp")}  # "/repo": a site's path
-    ours = "|".join(re.escape(str(path)) for path in sorted(own))
+    return sorted(own)
+
+
+def _machine() -> re.Pattern[bytes]:
+    """Folders of this machine, and what home folders and installed packages look like on any."""
+    ours = "|".join(re.escape(str(path)) for path in _own_folders())
     text = rf"(?<![\w.:/-])(?:(?:{ours})(?=/)|/(?:home|Users)/[\w.-]+/|[A-Z]:\\\\?Users\\)|(?:site|dist)-packages/"
     return re.compile(text.encode())
 
@@ -531,7 +558,8 @@ def check_download_text(site: Site) -> Iterator[Problem]:
             lines = [(line, 1) for cell in cells for line in "".join(cell["source"]).split("\n")]
             if "/labs/" not in name and not any(cell.get("outputs") for cell in cells):
                 yield Problem(name, 1, "the notebook has no outputs", "see coursebuild/execution/notebook.py")
-        for line, number in lines:
+        suspect = _residue("\n".join(line for line, _ in lines), DOWNLOAD_RESIDUE)
+        for line, number in lines if suspect else ():
             if found := _residue(line, DOWNLOAD_RESIDUE):
                 yield Problem(name, number, found, "see coursebuild/downloads.py")
 
@@ -546,6 +574,7 @@ PAGE_CHECKS: list[Callable[[Site, Page], Iterator[Problem]]] = [
     check_residue,
     check_reading,
     check_downloads,
+    check_ledger,
 ]
 SITE_CHECKS: list[Callable[[Site], Iterator[Problem]]] = [
     check_files,
@@ -564,7 +593,14 @@ def check(site: Path, site_url: str, *, page_kb: int = PAGE_KB) -> list[Problem]
     The problems' paths are those of the files below `site`. `page_kb`: how much HTML a page may hold, unpacked.
     """
     built = Site(site, site_url, page_kb)
-    problems = [problem for one in SITE_CHECKS for problem in one(built)]
-    for page in built.pages.values():
-        problems += [problem for one in PAGE_CHECKS for problem in one(built, page)]
-    return sorted(problems, key=lambda problem: (problem.path, problem.line))
+    pages = list(built.pages.values())
+    tasks = [partial(_whole, built), *(partial(_pages, built, pages[start::SHARES]) for start in range(SHARES))]
+    return sorted(chain.from_iterable(parallel.each(tasks)), key=lambda problem: (problem.path, problem.line))
+
+
+def _whole(site: Site) -> list[Problem]:
+    return [problem for one in SITE_CHECKS for problem in one(site)]
+
+
+def _pages(site: Site, pages: list[Page]) -> list[Problem]:
+    return [problem for page in pages for one in PAGE_CHECKS for problem in one(site, page)]

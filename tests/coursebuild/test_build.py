@@ -4,10 +4,12 @@ import json
 import shutil
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
 
+from coursebuild.execution import scheduler
 from tests.minisite import SUMMARY, Minisite
 
 pytestmark = pytest.mark.slow
@@ -144,6 +146,33 @@ def test_a_chapter_that_hangs_is_stopped_and_named(site):
     assert result.code == 1
     assert f"examples/zh-TW/m00/{SECOND}.py:1: still running after 3 s and was stopped" in result.err
     assert result.last == SUMMARY.format(4, 2, 2, 2)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the address space of a process")
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("hoard = bytes(7 << 30)", "MemoryError"),
+        ("hoard = torch.empty(7 << 28)", "RuntimeError: [enforce fail at alloc_cpu.cpp"),
+    ],
+    ids=["Python", "torch"],
+)
+def test_a_chapter_that_exhausts_memory_is_named_and_the_others_are_finished(site, code, said):
+    """7 GB, of which nothing is used, so that no machine would refuse it by itself."""
+    assert scheduler.MEMORY == 6 << 30
+    site.edit_pair(FIRST, "value = 6 * 7", "value = 6 * 7\nunused = 1")
+    site.edit_pair(SECOND, "gm = torch.fx", f"{code}\ngm = torch.fx")
+    lines = {language: site.line(language, SECOND, "hoard =") for language in ("zh-TW", "en")}
+    places = [f"examples/{language}/m00/{SECOND}.py:{line}: {said}" for language, line in lines.items()]
+    result = fails_twice(site, *places)
+    assert result.last == SUMMARY.format(4, 2, 2, 2)  # the second time, those that succeeded are cached
+
+
+def test_two_builds_of_one_source_are_the_same_bytes(built, tmp_path):
+    """In another folder, at another time, from nothing."""
+    other = Minisite.create(tmp_path / "elsewhere" / "other")
+    assert other.build().code == 0
+    assert other.state() == built.state()
 
 
 def test_a_missing_twin(site):

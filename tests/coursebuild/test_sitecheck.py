@@ -49,6 +49,7 @@ PAGE = """<!doctype html>
 <pre>output</pre>
 <img src="{up}assets/icon.svg" alt="">
 <script>const text = "!!! 中文 {{#x}}";</script>
+{foot}
 </article>
 </body>
 </html>
@@ -71,9 +72,10 @@ def page(language: str, name: str) -> str:
     other = next(one for one in LANGUAGES if one != language)
     colab = f"https://colab.research.google.com/github/o/r/blob/gh-pages/{language}/m00/{STEM}.ipynb"
     bar = f'<a href="../{STEM}.py">py</a> <a href="../{STEM}.ipynb">ipynb</a> <a href="{colab}">Colab</a>'
+    foot = '<p class="pt2e-ledger" data-asserts="48">48 assertions hold.</p>' if name == CHAPTER else ""
     return PAGE.format(
         language=language, other=other, path=path, url=URL, up="../" * path.count("/"), title=TITLES[language],
-        other_title=TITLES[other], text=TEXT[language], bar=bar if name == CHAPTER else "",
+        other_title=TITLES[other], text=TEXT[language], bar=bar if name == CHAPTER else "", foot=foot,
     )  # fmt: skip
 
 
@@ -334,6 +336,9 @@ FAULTS: dict[str, tuple[Fault, str, int, str]] = {
     "a heavy page": (more("<p>" + "word " * 81920 + "</p>"), EN, 1, "KB of HTML, the limit is 400"),
     "no script": (remove(PY), EN, 18, "dead link: ../m00_1_first.py"),
     "download not linked": (replace(f'<a href="../{STEM}.py">py</a>', "", EN), EN, 1, "doesn't link its download"),
+    "no ledger": (replace("pt2e-ledger", "pt2e-note", EN), EN, 1, "0 ledger lines"),
+    "two ledgers": (more('<p class="pt2e-ledger" data-asserts="1">x</p>'), EN, 1, "2 ledger lines"),
+    "a ledger without asserts": (replace('data-asserts="48"', 'data-asserts="0"', EN), EN, 26, "has no assert"),
     "no 404 page": (remove("404.html"), "404.html", 1, "is missing"),
     "no root page": (remove("index.html"), "index.html", 1, "is missing"),
     "no .nojekyll": (remove(".nojekyll"), ".nojekyll", 1, "is missing"),

@@ -13,6 +13,8 @@ from packaging.utils import canonicalize_name
 from coursebuild import setup_env
 from coursebuild.setup_env import DOWNLOADS, ROOT, SITE
 
+BENCH = "requirements-bench.lock"
+
 
 def direct(name: str) -> dict[str, str]:
     """Return the requirements that a person wrote into an .in file: package -> specifier."""
@@ -35,14 +37,21 @@ def test_the_downloads_get_the_versions_of_the_site() -> None:
     assert set(direct("requirements-downloads.in")) <= {name for name, _ in locked(DOWNLOADS.lock)}
 
 
-@pytest.mark.parametrize("name", [SITE.lock, DOWNLOADS.lock])
+def test_the_build_and_what_it_is_compared_with_have_the_versions_of_the_site() -> None:
+    assert locked(SITE.lock) <= locked(BENCH)
+    own = {line for line in (ROOT / "requirements-bench.in").read_text().splitlines() if "==" in line}
+    assert len(own) == 3
+    assert {(name, f"=={number}") for name, number in (line.split("==") for line in own)} <= locked(BENCH)
+
+
+@pytest.mark.parametrize("name", [SITE.lock, DOWNLOADS.lock, BENCH])
 def test_every_locked_package_has_a_hash(name: str) -> None:
     entries = re.split(r"\n(?=[a-z0-9])", (ROOT / name).read_text(encoding="utf-8"))
     assert len(entries) > 30
     assert [entry.split("\n")[0] for entry in entries if "--hash=sha256:" not in entry] == []
 
 
-@pytest.mark.parametrize("name", [SITE.lock, DOWNLOADS.lock, "tests/package-lock.json"])
+@pytest.mark.parametrize("name", [SITE.lock, DOWNLOADS.lock, BENCH, "tests/package-lock.json"])
 def test_lock_files_name_no_registry(name: str) -> None:
     text = (ROOT / name).read_text(encoding="utf-8")
     assert not re.search(r"index-url|find-links|\"resolved\"|\.tgz|\.whl", text)
@@ -56,7 +65,7 @@ def test_what_torch_requires_is_listed(name: str) -> None:
 
 
 def test_torch_is_pinned_in_one_place_only() -> None:
-    assert not any(name == "torch" for name, _ in locked(SITE.lock) | locked(DOWNLOADS.lock))
+    assert not any(name == "torch" for name, _ in locked(SITE.lock) | locked(DOWNLOADS.lock) | locked(BENCH))
     assert metadata.version("torch").split("+")[0] == setup_env.TORCH
 
 

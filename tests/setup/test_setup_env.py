@@ -267,6 +267,39 @@ def test_where_torch_is_nowhere_it_says_where_it_looked(checkout: Installation) 
         setup_env.make_environment(SITE, checkout.root)
 
 
+def compare_with(*instead: str) -> setup_env.Environment:
+    return setup_env.Environment(".venv-compare", "requirements.lock", instead)
+
+
+def test_an_environment_with_other_versions_stands_beside_the_course_s_own(checkout: Installation) -> None:
+    setup_env.make_environment(SITE, checkout.root)
+    checkout.commands.clear()
+    other = compare_with("torchao==0.19.0", "torch==9.8.7")
+    setup_env.make_environment(other, checkout.root)
+    assert checkout.complete()
+    assert setup_env.is_complete(other, checkout.root, {})
+    packages, torch, _, torchao, needs, check = checkout.commands[2:]
+    assert packages.endswith("requirements.lock")
+    assert torch.endswith(f"--no-deps {setup_env.torch_requirement(wanted='torch==9.8.7')}")
+    assert torchao.endswith("--upgrade --upgrade-strategy only-if-needed torchao==0.19.0")
+    assert needs.endswith(" torch") and "--upgrade" not in needs
+    assert "import torch" in check
+    assert not setup_env.is_complete(compare_with("torchao==0.18.0"), checkout.root, {})
+
+
+def test_the_newest_version_is_looked_for_each_time(checkout: Installation) -> None:
+    other = compare_with("torchao")
+    setup_env.make_environment(other, checkout.root)
+    assert not setup_env.is_complete(other, checkout.root, {})
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="there, every build is a CPU build")
+def test_the_newest_torch_comes_from_the_index_of_cpu_builds_alone(checkout: Installation) -> None:
+    setup_env.make_environment(compare_with("torch"), checkout.root)
+    (command,) = [line for line in checkout.commands if "--no-deps" in line]
+    assert command.endswith(f"--no-deps torch --index-url {setup_env.TORCH_CPU_INDEX}")
+
+
 def test_a_cuda_build_is_refused_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(setup_env, "run", lambda *_: "CUDA 13.0")
     with Step("torch") as step, pytest.raises(SetupError, match=r"CUDA build.*PIP_EXTRA_INDEX_URL="):
@@ -359,11 +392,11 @@ def test_npm_packages_are_right_until_their_lock_changes(tmp_path: Path, monkeyp
 
 def test_an_unknown_command_is_answered_with_the_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert setup_env.main(["sites"]) == 2
-    assert capsys.readouterr().err == "usage: setup_env.py {site,test,downloads}\n"
+    assert capsys.readouterr().err == "usage: setup_env.py {site,test,downloads,bench,compare}\n"
 
 
 def test_what_is_wrong_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    def fail(command: str) -> bool:
+    def fail(command: str, instead: tuple) -> bool:
         raise SetupError("no Python")
 
     monkeypatch.setattr(setup_env, "is_ready", fail)
@@ -372,12 +405,23 @@ def test_what_is_wrong_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pyte
 
 
 def test_an_interruption_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    def interrupt(command: str) -> bool:
+    def interrupt(command: str, instead: tuple) -> bool:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(setup_env, "is_ready", interrupt)
     assert setup_env.main(["site"]) == 130
     assert capsys.readouterr().err == "\nsetup: interrupted; the same command takes it up again\n"
+
+
+@pytest.mark.parametrize("words", [[], ["torch>=2.14"], ["torch==2.14.0", "--pre"], ["torch 2.14"]])
+def test_what_cannot_be_tried_is_answered_with_an_example(words: list, capsys: pytest.CaptureFixture[str]) -> None:
+    assert setup_env.main(["compare", *words]) == 2
+    assert "make compare WITH='torch==2.14.0 torchao==0.19.0'" in capsys.readouterr().err
+
+
+def test_only_compare_takes_other_versions(capsys: pytest.CaptureFixture[str]) -> None:
+    assert setup_env.main(["site", "torch==2.14.0"]) == 2
+    assert capsys.readouterr().err.startswith("usage:")
 
 
 @pytest.mark.skipif(Path(sys.prefix) != ROOT / ".venv", reason="not the environment that the set-up made")

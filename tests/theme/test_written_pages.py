@@ -9,7 +9,7 @@ import yaml
 from coursebuild.project import LANGUAGES
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = ("index.md", "about.md", "glossary.md")
+PAGES = ("index.md", "about.md", "benchmark.md", "glossary.md")
 HEADING = re.compile(r"^##+ .*?(?:\{#(?P<id>[\w-]+)\})?$", re.M)
 ROW = re.compile(r"^\| (?P<en>[^|]+) \| (?P<zh>[^|]+) \| (?P<meaning>[^|]+) \|$", re.M)
 

@@ -28,11 +28,11 @@ def versions() -> dict[str, str]:
 
 
 class Cache:
-    """Results by chapter and key, below `.cache/results/`. A folder there is complete or absent: it is renamed into
-    place, and its manifest is compared when it is read."""
+    """Results by chapter and key, below `home` (default: `.cache/results/`). A folder there is complete or absent: it
+    is renamed into place, and its manifest is compared when it is read."""
 
-    def __init__(self, root: Path):
-        self.root, self.home = root, root / ".cache" / "results"
+    def __init__(self, root: Path, home: Path | None = None):
+        self.root, self.home = root, home or root / ".cache" / "results"
         parts = [sys.version, platform.machine(), json.dumps(versions()), json.dumps(FIXED)]
         files = [*root.glob("common/**/*"), *Path(__file__).parent.glob("*.py"), root / "requirements.lock"]
         for path in sorted(p for p in files if p.is_file() and "__pycache__" not in p.parts):

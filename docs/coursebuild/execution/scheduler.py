@@ -18,7 +18,7 @@ from coursebuild.problems import Problem
 from coursebuild.project import Chapter
 
 SECONDS = 300  # a chapter that runs longer hangs
-MEMORY = 12 << 30  # bytes of address space that a chapter may add; more is a runaway, and would take the machine along
+MEMORY = 6 << 30  # bytes of address space that a chapter may add; two runaways side by side must not take the machine
 PASSED_ON = ("PATH", "HOME", "TMPDIR", "LANG", "SSL_CERT_FILE", "VIRTUAL_ENV")
 # every chapter runs with exactly these settings, whoever runs the build: what isn't here can't change a result
 FIXED = {
@@ -62,10 +62,11 @@ def run(
     report: Report,
     jobs: int | None = None,
     seconds: float = SECONDS,
+    keep_failed: Callable[[Chapter, Path], None] = lambda chapter, folder: None,
 ) -> list[Problem]:
-    """Run `chapters`; hand the folder of each that succeeded to `keep` (it is removed afterwards); `report` is called
-    as each one ends, with its seconds. Returns the problems of those that failed; the others are finished all the
-    same."""
+    """Run `chapters`; hand the folder of each that succeeded to `keep`, of each that failed to `keep_failed` (they are
+    removed afterwards); `report` is called as each one ends, with its seconds. Returns the problems of those that
+    failed; the others are finished all the same."""
     context = multiprocessing.get_context("forkserver")
     warm_up(root)
     work = root / ".cache" / "run"
@@ -98,8 +99,7 @@ def run(
                 else:
                     continue
                 del running[process]
-                if not found:
-                    keep(chapter, out)
+                (keep_failed if found else keep)(chapter, out)
                 shutil.rmtree(out, ignore_errors=True)
                 problems += found
                 report(chapter, took, found)

@@ -1,10 +1,12 @@
 """Run one chapter in this process, through mkdocs-gallery, and write what came of it into a folder.
 
 The caller starts a fresh process for each chapter (`execution.scheduler`). Written are `page.md`, `notebook.ipynb`,
-`outputs.json` (what was shown, in order) and `ledger.json`; or, if the chapter failed, `failure.json` alone.
+`outputs.json` (what was shown, in order) and `ledger.json`; or, if the chapter failed, `failure.json`, and
+`outputs.json` with what it showed until then.
 """
 
 import ast
+import contextlib
 import hashlib
 import json
 import os
@@ -29,28 +31,45 @@ class ShowsValue(Exception):
 
 def run(root: Path, source: Path, language: str, out: Path) -> None:
     """Run the chapter `source` (relative to `root`) and write its results to the folder `out` (below `root`)."""
+    blocks, recorder = [], Recorder()
     try:
         os.chdir(root)
-        recorder = Recorder()
-        markdown, blocks = execute(root, source, out, recorder)
+        blocks = blocks_of(root / source)
+        markdown = execute(root, source, out, recorder)
         shown = page.number(blocks, recorder.blocks)
         write(out, "page.md", page.build(markdown, blocks, shown, language, source.read_text(encoding="utf-8")))
         write(out, "notebook.ipynb", notebook.build(blocks, shown))
-        outputs = [item.as_data() for items in shown.values() for item in items]
-        write(out, "outputs.json", json.dumps(outputs, ensure_ascii=False, indent=1))
+        outputs = save_outputs(out, shown)
         write(out, "ledger.json", json.dumps(ledger(source, outputs), indent=1))
     except BaseException as error:  # also SystemExit and KeyboardInterrupt: a chapter that calls exit() has not passed
         traceback.print_exc(file=sys.__stderr__)
+        if failed := [line for kind, _, line in blocks if kind == "code" and line not in recorder.blocks]:
+            recorder.close_block(failed[0])
+        with contextlib.suppress(Exception):  # a figure that can't be drawn must not hide why the chapter failed
+            save_outputs(out, page.number(blocks, recorder.blocks))
         write(out, "failure.json", json.dumps(describe(error, source), ensure_ascii=False))
         raise SystemExit(1) from None
 
 
-def execute(root: Path, source: Path, out: Path, recorder: Recorder) -> tuple[str, list[tuple[str, str, int]]]:
-    """mkdocs-gallery's Markdown of the chapter (a marker where outputs go), and its blocks (kind, text, line)."""
+def blocks_of(script: Path) -> list[tuple[str, str, int]]:
+    """The chapter's blocks as mkdocs-gallery reads them: (kind, text, line)."""
+    from mkdocs_gallery.py_source_parser import split_code_and_text_blocks
+
+    return split_code_and_text_blocks(script)[1]
+
+
+def save_outputs(out: Path, shown: dict[int, list[page.Shown]]) -> list[dict]:
+    """Write `outputs.json`, and return it."""
+    outputs = [item.as_data() for items in shown.values() for item in items]
+    write(out, "outputs.json", json.dumps(outputs, ensure_ascii=False, indent=1))
+    return outputs
+
+
+def execute(root: Path, source: Path, out: Path, recorder: Recorder) -> str:
+    """mkdocs-gallery's Markdown of the chapter, with a marker where outputs go."""
     from mkdocs_gallery.gen_data_model import AllInformation, GalleryScript
     from mkdocs_gallery.gen_gallery import parse_config
     from mkdocs_gallery.gen_single import generate_file_md
-    from mkdocs_gallery.py_source_parser import split_code_and_text_blocks
 
     from common.viz import show_with
 
@@ -83,8 +102,7 @@ def execute(root: Path, source: Path, out: Path, recorder: Recorder) -> tuple[st
         generate_file_md(script)
     finally:
         show_with(None)
-    _, blocks = split_code_and_text_blocks(root / source)
-    return script.md_file.read_text(encoding="utf-8"), blocks
+    return script.md_file.read_text(encoding="utf-8")
 
 
 def last_line(block: tuple[str, str, int]) -> int:

@@ -184,7 +184,9 @@ def execute(
 
         problems = []
         if stale:
-            problems = scheduler.run(project.root, stale, cache.keep, report, options.jobs, options.seconds)
+            # twins side by side: they take equally long, so no core waits for a long last one
+            queue = sorted(stale, key=lambda chapter: (chapter.module, chapter.stem, chapter.language))
+            problems = scheduler.run(project.root, queue, cache.keep, report, options.jobs, options.seconds)
     if problems:
         raise BuildError(problems)
     found = {chapter: cache.find(chapter) for chapter in chapters}

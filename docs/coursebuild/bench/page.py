@@ -109,7 +109,7 @@ def _row(values: dict, longest: float, words: dict, key: str) -> str:
     )
     memory = [value for value in values["megabytes"] if value]
     count = str(values["executed"]) + (words["failed"].format(values["failed"]) if values["failed"] else "")
-    cells = [f"{middle:.1f}", f"{low:.1f}–{high:.1f}" if len(seconds) > 1 else "—", count]
+    cells = [f"{middle:.1f}", f"{low:.1f}–{high:.1f}", count]
     cells.append(f"{statistics.median(memory):.0f}" if memory else "—")
     kind = ' class="pt2e-bench-own"' if key == "this" else ""
     return f'<tr{kind}><th scope="row">{_code(words[key])}</th><td>{bar}</td><td>{"</td><td>".join(cells)}</td></tr>'

@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import sys
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -17,8 +18,9 @@ def each(tasks: Sequence[Callable[[], T]]) -> list[T]:
     if sys.platform != "linux":
         return [task() for task in tasks]
     _tasks = tasks
-    with multiprocessing.get_context("fork").Pool(min(os.cpu_count() or 1, len(tasks))) as pool:
-        return pool.map(_run, range(len(tasks)), chunksize=1)
+    # not multiprocessing's Pool: it ends its workers by SIGTERM, which one that handles it in Python can miss
+    with ProcessPoolExecutor(min(os.cpu_count() or 1, len(tasks)), multiprocessing.get_context("fork")) as pool:
+        return list(pool.map(_run, range(len(tasks))))
 
 
 def _run(number: int) -> object:

@@ -38,7 +38,7 @@ def test_what_a_task_raises_is_raised_with_all_it_says():
 
 @pytest.mark.slow
 def test_it_ends_whatever_this_process_does_with_signals():
-    """A build turns SIGTERM into an exit of Python's. Worker processes that were ended by that signal could miss it: with
+    """A build turns SIGTERM into an exit of Python's. Workers that are ended by that signal can miss it: with
     multiprocessing's Pool this hung before its thousandth round."""
     code = (
         "import signal, sys, time\nfrom functools import partial\nfrom coursebuild import parallel\n"

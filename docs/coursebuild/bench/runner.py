@@ -176,7 +176,7 @@ def machine() -> dict:
         "processor": model,
         "cores": os.cpu_count(),
         "gigabytes": memory,
-        "system": f"{platform.system()} {platform.release()}",
+        "system": f"{platform.system()} {'.'.join(platform.release().split('.')[:2])}",
     }
 
 

@@ -22,6 +22,7 @@ from coursebuild.course import Course  # noqa: E402
 from coursebuild.info import Info  # noqa: E402
 from coursebuild.page_markdown import PageExtension  # noqa: E402
 from coursebuild.project import LABS, LANGUAGES, Project  # noqa: E402
+from coursebuild.stamps import WRITTEN  # noqa: E402
 
 LINK = re.compile(r"(?<=\]\()chapter:[^)\s]+(?=\))|(?<=href=\")chapter:[^\"]+(?=\")")
 
@@ -87,7 +88,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         except KeyError:
             raise PluginError(f"{uri}: the link {match[0]} names no chapter of docs/course.yml") from None
 
-    markdown = LINK.sub(link, markdown)
+    markdown = LINK.sub(link, WRITTEN.sub("", markdown))  # with a stamp before it, MkDocs doesn't see the title
     if state.language == "zh-TW" and not chrome.is_chapter(
         uri, Path(config.docs_dir)
     ):  # a chapter's are joined already

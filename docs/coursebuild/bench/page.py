@@ -96,10 +96,9 @@ def times(results: dict, language: str) -> str:
         longest = max(max(values["seconds"]) for values in found.values())
         rows += [_row(found[key], longest, words, key) for key in CONTENDERS if key in found]
     head = "".join(f'<th scope="col">{escape(word)}</th>' for word in words["columns"])
-    return (
-        f'<div class="pt2e-bench" tabindex="0" role="region" aria-label="{escape(words["columns"][1])}"><table>'
-        f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
-    )
+    box = f'<div class="pt2e-bench" tabindex="0" role="region" aria-label="{escape(words["columns"][1])}">'
+    table = f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody>"
+    return f'{box}<table class="pt2e-bench-table">{table}</table></div>'
 
 
 def _row(values: dict, longest: float, words: dict, key: str) -> str:

@@ -27,7 +27,7 @@ restamp: ## after a review: record that the English text says what today's Chine
 compare: ## before an upgrade: show what would change, make compare WITH='torch==2.14.0 torchao==0.19.0'
 	@$(SET_UP) compare $(WITH) && .venv-compare/bin/python -m coursebuild compare
 
-bench: ## on a quiet machine: time the build beside others, and write docs/benchmark.json (half an hour)
+bench: ## on a quiet machine: time the build beside others, and write docs/benchmark.json
 	@$(SET_UP) bench && .venv-bench/bin/python -m coursebuild bench $(BENCH)
 
 lock: ## after an edit of requirements.in: write the lock files anew (needs uv)

@@ -139,8 +139,22 @@ def _build(project: Project, site: Path, options: Options, summary: Summary) -> 
     if stale:
         scheduler.warm_up(project.root)
     summary.add(check_sources(project, course), options)
-    results = execute(project, chapters, stale, cache, options, summary)
-    summary.add(check_outputs(project, results), options)
+    with render.waiting(project) as renderers:
+        results = execute(project, chapters, stale, cache, options, summary)
+        summary.add(check_outputs(project, results), options)
+        _publish(project, course, results, renderers, site, options, summary)
+
+
+def _publish(
+    project: Project,
+    course: Course,
+    results: dict[Chapter, Path],
+    renderers: render.Renderers,
+    site: Path,
+    options: Options,
+    summary: Summary,
+) -> None:
+    """Render the results, check the pages, and make them the site."""
     start = time.monotonic()
     sha, epoch = commit(project.root)
     info = Info(
@@ -153,7 +167,7 @@ def _build(project: Project, site: Path, options: Options, summary: Summary) -> 
     info.save(project.root)
     for language in LANGUAGES:
         layout.lay_out(project, language, {c: r for c, r in results.items() if c.language == language}, course, info)
-    staging = render.render(project, info, strict=not options.draft)
+    staging = render.render(project, info, renderers, strict=not options.draft)
     try:
         addresses.write_redirects(project.root, staging, info.base_path)
         short = {entry.anchor: links.page_of(entry) for entry in course.entries if course.exists(entry)}

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from typing import TypeVar
 
+from coursebuild.lifetime import end_with_parent
+
 T = TypeVar("T")
 _tasks: Sequence[Callable] = ()  # what a forked process finds: it has whatever the tasks refer to, without a copy
 
@@ -19,7 +21,8 @@ def each(tasks: Sequence[Callable[[], T]]) -> list[T]:
         return [task() for task in tasks]
     _tasks = tasks
     # not multiprocessing's Pool: it ends its workers by SIGTERM, which one that handles it in Python can miss
-    with ProcessPoolExecutor(min(os.cpu_count() or 1, len(tasks)), multiprocessing.get_context("fork")) as pool:
+    workers, context = min(os.cpu_count() or 1, len(tasks)), multiprocessing.get_context("fork")
+    with ProcessPoolExecutor(workers, context, initializer=end_with_parent) as pool:
         return list(pool.map(_run, range(len(tasks))))
 
 

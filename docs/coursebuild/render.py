@@ -1,12 +1,15 @@
 """Step 2: render both languages with MkDocs, add what belongs to no language, and put the site in its place."""
 
+import contextlib
 import datetime
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from xml.sax.saxutils import escape
 
@@ -16,14 +19,35 @@ from coursebuild.info import Info
 from coursebuild.problems import BuildError, Problem
 from coursebuild.project import CONFIGS, LANGUAGES, Project
 
+Renderers = dict[str, subprocess.Popen]  # by language
 
-def render(project: Project, info: Info, strict: bool = True) -> Path:
+
+@contextlib.contextmanager
+def waiting(project: Project) -> Iterator[Renderers]:
+    """A MkDocs process for each language (`coursebuild.renderer`), which gets ready beside what else the build does."""
+    path = os.pathsep.join([str(project.root), str(Path(__file__).resolve().parents[1])])
+    environment = os.environ | {"PYTHONPATH": path, "NO_MKDOCS_2_WARNING": "1", "PYTHONHASHSEED": "0"}
+    command = [sys.executable, "-m", "coursebuild.renderer"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    renderers = {
+        language: subprocess.Popen(command, cwd=project.root, env=environment, **pipes) for language in LANGUAGES
+    }
+    try:
+        yield renderers
+    finally:
+        for process in renderers.values():
+            process.kill()
+            process.communicate()
+
+
+def render(project: Project, info: Info, renderers: Renderers, strict: bool = True) -> Path:
     """Render into a new folder below `.cache/` and return it. Nothing of `site/` is touched."""
     staging = Path(tempfile.mkdtemp(prefix="site-", dir=project.cache))
     staging.chmod(0o755)
     try:
-        running = {language: _start(project, language, staging, info, strict) for language in LANGUAGES}
-        problems = [p for language, process in running.items() for p in _finish(process, CONFIGS[language])]
+        for language, process in renderers.items():
+            _tell(process, language, staging, info, strict)
+        problems = [p for language, process in renderers.items() for p in _finish(process, CONFIGS[language])]
         if problems:
             raise BuildError(problems)
         _root(project, info, staging)
@@ -33,18 +57,8 @@ def render(project: Project, info: Info, strict: bool = True) -> Path:
     return staging
 
 
-def _start(project: Project, language: str, staging: Path, info: Info, strict: bool) -> subprocess.Popen:
-    path = os.pathsep.join([str(project.root), str(Path(__file__).resolve().parents[1])])
-    environment = os.environ | {
-        "PYTHONPATH": path,
-        "NO_MKDOCS_2_WARNING": "1",
-        "SOURCE_DATE_EPOCH": str(info.epoch),
-        "PYTHONHASHSEED": "0",
-    }
-    command = [
-        sys.executable,
-        "-m",
-        "mkdocs",
+def _tell(process: subprocess.Popen, language: str, staging: Path, info: Info, strict: bool) -> None:
+    arguments = [
         "build",
         "--strict" if strict else "--no-strict",
         "--quiet",
@@ -53,9 +67,10 @@ def _start(project: Project, language: str, staging: Path, info: Info, strict: b
         "--site-dir",
         str(staging / language),
     ]
-    return subprocess.Popen(
-        command, cwd=project.root, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    )
+    command = {"arguments": arguments, "environment": {"SOURCE_DATE_EPOCH": str(info.epoch)}}
+    with contextlib.suppress(BrokenPipeError):  # it has ended, and `_finish` says why
+        process.stdin.write(json.dumps(command) + "\n")
+        process.stdin.flush()
 
 
 def _finish(process: subprocess.Popen, config: str) -> list[Problem]:

@@ -1,11 +1,13 @@
 """Whole builds of the minisite: what is run and what isn't, and every way in which a build must stop."""
 
+import contextlib
 import json
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -243,8 +245,17 @@ def test_a_title_that_the_course_does_not_know(site):
     fails_twice(site, f"examples/en/m00/{FIRST}.py:3: its title isn't the one in docs/course.yml:")
 
 
-@pytest.mark.parametrize("seconds", [0.5, 3, 5, 7])
-def test_a_killed_build_leaves_a_state_that_the_next_one_repairs(site, built, seconds):
+@pytest.mark.parametrize(
+    "begun",
+    [
+        pytest.param("build.lock", id="checking"),
+        pytest.param("run/*", id="running"),
+        pytest.param("site-*", id="rendering"),
+        pytest.param("site-*/robots.txt", id="checking-pages"),
+    ],
+)
+def test_a_killed_build_leaves_a_state_that_the_next_one_repairs(site, built, begun):
+    (site.root / ".cache" / "build.lock").unlink(missing_ok=True)
     (site.root / "common" / "graph_utils.py").open("a", encoding="utf-8").write("\n# changed\n")
     process = subprocess.Popen(
         site.command("build"),
@@ -254,17 +265,41 @@ def test_a_killed_build_leaves_a_state_that_the_next_one_repairs(site, built, se
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    time.sleep(seconds)
+    while not list((site.root / ".cache").glob(begun)):
+        assert process.poll() is None, "the build ended before it could be killed"
+        time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
-    process.wait()
+    assert process.wait() == -signal.SIGKILL
+    assert not left_running(site, seconds=5)
     result = site.build()
     assert result.code == 0, result.err
     state = site.state()
     assert {k: v for k, v in state.items() if "wheels/" not in k}.keys() == {
         k for k in built.state() if "wheels/" not in k
     }
-    assert site.build().code == 0  # a renderer that outlived its build may have written on; that is swept up, too
     assert not list((site.root / ".cache").glob("site-*"))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_build_that_stops_leaves_no_process(site):
+    site.edit_pair(FIRST, "assert value == 42", "assert value == 41")
+    result = site.build()
+    assert result.code == 1 and "a claim no longer holds" in result.err
+    assert not left_running(site, seconds=2)
+
+
+def left_running(site: Minisite, seconds: float) -> list[str]:
+    """The commands that still work in the site's folder after so many seconds; where the system can't say, none."""
+    end = time.monotonic() + seconds
+    while True:
+        found = []
+        for process in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if (process / "cwd").resolve() == site.root.resolve():
+                    found.append((process / "cmdline").read_text().replace("\0", " "))
+        if not found or time.monotonic() > end:
+            return found
+        time.sleep(0.1)
 
 
 def test_two_builds_at_once(site):

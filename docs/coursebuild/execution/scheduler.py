@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from multiprocessing import connection, forkserver
 from pathlib import Path
 
+from coursebuild.lifetime import end_with_parent
 from coursebuild.problems import Problem
 from coursebuild.project import Chapter
 
@@ -112,6 +113,7 @@ def run(
 
 def _child(root: Path, source: Path, language: str, out: Path) -> None:
     """The fresh process of one chapter: a process group of its own, a limit on memory, and a log for all it prints."""
+    end_with_parent()
     os.setpgid(0, 0)
     log = os.open(out / "log.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     for stream in (1, 2):

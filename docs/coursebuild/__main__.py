@@ -43,7 +43,6 @@ def main() -> int:
     commands.add_parser("compare", help="run all chapters under this interpreter, show how they differ from the record")
     four = commands.add_parser("bench", help="time the build beside others, and write docs/benchmark.json")
     four.add_argument("--runs", type=int, default=3, help="of each case (default: %(default)s)")
-    four.add_argument("--small", action="store_true", help="leave out the cases with four times the chapters")
     four.add_argument("--case", action="append", help="only this case, and write nothing; may be repeated")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that running chapters are ended, too
@@ -66,7 +65,7 @@ def main() -> int:
     if options.command == "compare":
         return compare_versions(project)
     if options.command == "bench":
-        return bench(project, options.runs, options.case, options.small)
+        return bench(project, options.runs, options.case)
     from coursebuild import stamps
 
     try:
@@ -112,12 +111,12 @@ def compare_versions(project: Project) -> int:
     return 0
 
 
-def bench(project: Project, runs: int, only: list[str] | None, small: bool) -> int:
+def bench(project: Project, runs: int, only: list[str] | None) -> int:
     """Measure, and keep the results unless they are of chosen cases only."""
     from coursebuild.bench import results as results_of_bench
     from coursebuild.bench import runner
 
-    known = {case.key: case for case in runner.CASES if not (small and case.large)}
+    known = {case.key: case for case in runner.CASES}
     if unknown := [key for key in only or [] if key not in known]:
         print(f"no such case: {', '.join(unknown)}; there are {', '.join(known)}", file=sys.stderr)
         return 2

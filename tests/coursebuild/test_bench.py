@@ -119,6 +119,19 @@ def test_the_whole_comparison_on_the_minisite(checkout, monkeypatch):
     assert order == ["this", "mkdocs-gallery", "mkdocs", "mkdocs-gallery", "mkdocs", "this"]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("first", ["large-cold", "large-nothing"])
+def test_the_cases_with_copies_on_the_minisite(checkout, monkeypatch, first):
+    """Also where the tree must be built before the first case; without the galleries, to be quick."""
+    monkeypatch.setattr(runner, "CHANGED", FIRST)
+    monkeypatch.setattr(runner, "BUILT_WITH", ("mkdocs",))
+    monkeypatch.setattr(runner, "CONTENDERS", (contenders.this_build, contenders.plain_mkdocs))
+    found = runner.run(checkout, 1, tuple(case for case in runner.CASES if case.key == first), lambda line: None)
+    wanted = {"large-cold": 16, "large-nothing": 0}[first]
+    assert {key: values["executed"] for key, values in found["cases"][first].items()} == {"this": wanted, "mkdocs": 0}
+    assert found["changed"]["seconds"] >= 0.05
+
+
 def test_a_build_that_did_not_do_its_work_is_not_reported(tree, monkeypatch):
     """The case says that everything runs; this one says it ran nothing."""
     fake = contenders.Contender("this", ((PYTHON, "-c", "print('chapters: 4, run: 0, cached: 4, failed: 0')"),), ())
@@ -196,9 +209,9 @@ def test_both_languages_have_all_words(language):
 
 def test_the_results_on_record_are_of_a_whole_run():
     kept = results.load(ROOT)
-    assert {case.key for case in runner.CASES if not case.large} <= set(kept["cases"])
-    for key, case in kept["cases"].items():
-        assert set(case) == ({"this", "mkdocs"} if key.startswith("large") else set(page.CONTENDERS))
+    assert [case.key for case in runner.CASES] == list(kept["cases"])
+    for case in kept["cases"].values():
+        assert set(case) == set(page.CONTENDERS)
         runs = {len(values["seconds"]) for values in case.values()}
         assert len(runs) == 1 and min(runs) >= 3
     assert json.dumps(kept, ensure_ascii=False, indent=1) + "\n" == (ROOT / results.FILE).read_text(encoding="utf-8")

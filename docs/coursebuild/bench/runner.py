@@ -82,16 +82,16 @@ def failed(output: str) -> int:
 def run(root: Path, runs: int = RUNS, cases: tuple[Case, ...] = CASES, say: Callable[[str], None] = print) -> dict:
     """Measure all `cases`. Raises BenchError, also where a build did not execute what its case says."""
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        results = {}
+        results, body = {}, None
         for large in sorted({case.large for case in cases}):
-            home = Path(folder, "large" if large else "normal")
-            field = _set_up(root, home, large, say)
+            these = [case for case in cases if case.large is large]
+            field = _set_up(root, Path(folder, "large" if large else "normal"), these[0], say)
             try:
-                for case in (case for case in cases if case.large is large):
+                for case in these:
                     results[case.key] = _measure(case, field, runs, say)
             except measure.CommandFailed as error:
                 raise BenchError(str(error)) from None
-            if not large:
+            if body is None:
                 body = _body(field["this"][1], runs)
         scripts = len(list((root / "examples").glob("*/*/*.py")))
         sha, _ = commit(root)
@@ -107,19 +107,19 @@ def run(root: Path, runs: int = RUNS, cases: tuple[Case, ...] = CASES, say: Call
         }
 
 
-def _set_up(root: Path, home: Path, large: bool, say: Callable[[str], None]) -> dict[str, tuple[Contender, Path]]:
-    """A tree for each contender. Those of normal size are built once: it warms the disk's cache, and isn't counted. Of
-    the large ones only MkDocs' needs that, for its pages."""
+def _set_up(root: Path, home: Path, first: Case, say: Callable[[str], None]) -> dict[str, tuple[Contender, Path]]:
+    """A tree for each contender, built once: it warms the disk's cache, and isn't counted. Where the `first` case is a
+    cold build of the large tree, that is left out (it takes minutes), but for MkDocs, which needs the pages."""
     field = {}
-    # a gallery needs minutes for each run of the large tree, and its time is that of its scripts, one after the other
-    for make in (contenders.this_build, contenders.plain_mkdocs) if large else CONTENDERS:
+    for make in CONTENDERS:
         tree = trees.copy(root, home / make.__name__)
-        if large:
+        if first.large:
             trees.multiply(tree)
         contender = make(tree)
-        say(f"setting up {contender.key}{' with copies' if large else ''}")
-        first = contenders.this_build(tree).commands if contender.key == "mkdocs" else ()
-        commands = first if large else [*first, *contender.commands]
+        say(f"setting up {contender.key}{' with copies' if first.large else ''}")
+        commands = [] if first.large and first.before is _forget else list(contender.commands)
+        if contender.key == "mkdocs":
+            commands[:0] = contenders.this_build(tree).commands
         try:
             measure.run(commands, tree, contenders.environment(tree))
         except measure.CommandFailed as error:

@@ -1,6 +1,8 @@
 """A result is found again exactly when nothing that could change it has changed."""
 
 import shutil
+import subprocess
+import sys
 
 import pytest
 
@@ -80,16 +82,35 @@ def test_a_changed_version_concerns_all(root, monkeypatch, name):
 
 
 def test_the_execution_code_and_the_fixed_environment_are_part_of_the_key(root, monkeypatch, tmp_path_factory):
-    code = tmp_path_factory.mktemp("execution")
-    for path in module.Path(module.__file__).parent.glob("*.py"):
-        shutil.copy(path, code)
-    monkeypatch.setattr(module, "__file__", str(code / "cache.py"))
+    code = tmp_path_factory.mktemp("code") / "coursebuild"
+    shutil.copytree(module.Path(module.__file__).parents[1], code, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(module, "__file__", str(code / "execution" / "cache.py"))
     store(root, FIRST)
     assert found(root)[0] is True
     with monkeypatch.context() as patch:
         patch.setitem(module.FIXED, "OMP_NUM_THREADS", "2")
         assert found(root)[0] is False
-    (code / "page.py").open("a").write("\n# changed\n")
+    (code / "server.py").open("a").write("\n# changed\n")
+    assert found(root)[0] is True
+    for path in ("execution/page.py", "reflow.py"):
+        store(root, FIRST)
+        (code / path).open("a").write("\n# changed\n")
+        assert found(root)[0] is False
+
+
+def test_all_code_that_a_chapter_runs_through_is_part_of_the_key():
+    code = "import sys, coursebuild.execution.worker\nprint(*(m for m in sys.modules if 'coursebuild' in m))"
+    home = module.Path(module.__file__).parents[1]
+    made = subprocess.run([sys.executable, "-c", code], cwd=home.parent, capture_output=True, text=True, check=True)
+    files = {home.parent.joinpath(*name.split(".")).with_suffix(".py") for name in made.stdout.split()}
+    assert home / "execution" / "page.py" in files
+    packages = {home.with_suffix(".py"), home.joinpath("execution").with_suffix(".py")}
+    assert files - packages <= {path for pattern in module.CODE for path in home.glob(pattern)}
+
+
+def test_a_file_that_moved_within_common_concerns_all(root):
+    store(root, FIRST)
+    (root / "common" / "viz.py").rename(root / "common" / "figures" / "viz.py")
     assert found(root)[0] is False
 
 

@@ -16,6 +16,7 @@ from coursebuild.project import Chapter
 
 DISTRIBUTIONS = ("torch", "torchao", "numpy", "graphviz", "mkdocs-gallery", "nbformat")
 FILES = ("page.md", "notebook.ipynb", "outputs.json", "ledger.json")
+CODE = ("execution/*.py", "reflow.py")  # of coursebuild: all that a chapter's process imports of it
 KEPT = 3  # results kept a chapter, newest first: going back to an earlier version of a script costs nothing
 
 
@@ -34,9 +35,10 @@ class Cache:
     def __init__(self, root: Path, home: Path | None = None):
         self.root, self.home = root, home or root / ".cache" / "results"
         parts = [sys.version, platform.machine(), json.dumps(versions()), json.dumps(FIXED)]
-        files = [*root.glob("common/**/*"), *Path(__file__).parent.glob("*.py"), root / "requirements.lock"]
-        for path in sorted(p for p in files if p.is_file() and "__pycache__" not in p.parts):
-            parts.append(f"{path.name} {_sha(path)}")
+        for folder, patterns in ((root, ("common/**/*", "requirements.lock")), (Path(__file__).parents[1], CODE)):
+            for path in sorted({path for pattern in patterns for path in folder.glob(pattern)}):
+                if path.is_file() and "__pycache__" not in path.parts:
+                    parts.append(f"{path.relative_to(folder).as_posix()} {_sha(path)}")
         self.environment = hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     def key(self, chapter: Chapter) -> str:

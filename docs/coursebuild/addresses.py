@@ -147,7 +147,7 @@ def write_redirects(root: Path, site: Path, base_path: str) -> None:
                 text = file.read_text(encoding="utf-8")
                 for old, new in same.items():  # an empty place before the new one: works without a script
                     text = re.sub(
-                        rf'(<[a-z0-9]+ [^>]*?id="{re.escape(new)}")',
+                        rf"(<[a-z0-9]+ [^>]*?id=(['\"]?){re.escape(new)}\2[\s>])",
                         rf'<span id="{html.escape(old)}"></span>\1',
                         text,
                         count=1,

@@ -22,7 +22,7 @@ def each(tasks: Sequence[Callable[[], T]]) -> list[T]:
     _tasks = tasks
     # not multiprocessing's Pool: it ends its workers by SIGTERM, which one that handles it in Python can miss
     workers, context = min(os.cpu_count() or 1, len(tasks)), multiprocessing.get_context("fork")
-    with ProcessPoolExecutor(workers, context, initializer=end_with_parent) as pool:
+    with ProcessPoolExecutor(workers, context, initializer=end_with_parent, initargs=(os.getpid(),)) as pool:
         return list(pool.map(_run, range(len(tasks))))
 
 

@@ -27,7 +27,7 @@ def waiting(project: Project) -> Iterator[Renderers]:
     """A MkDocs process for each language (`coursebuild.renderer`), which gets ready beside what else the build does."""
     path = os.pathsep.join([str(project.root), str(Path(__file__).resolve().parents[1])])
     environment = os.environ | {"PYTHONPATH": path, "NO_MKDOCS_2_WARNING": "1", "PYTHONHASHSEED": "0"}
-    command = [sys.executable, "-m", "coursebuild.renderer"]
+    command = [sys.executable, "-m", "coursebuild.renderer", str(os.getpid())]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     renderers = {
         language: subprocess.Popen(command, cwd=project.root, env=environment, **pipes) for language in LANGUAGES

@@ -1,8 +1,9 @@
 """One MkDocs in a process of its own, started before it is needed: it imports its modules while chapters run, and then
 waits for its command.
 
-`python -m coursebuild.renderer` reads one line of JSON from its input: `{"arguments": [...], "environment": {...}}`,
-the arguments of `mkdocs` and what to set first. If the input ends without it, the build has stopped, and so does this.
+`python -m coursebuild.renderer PARENT` (the process id of its build) reads one line of JSON from its input:
+`{"arguments": [...], "environment": {...}}`, the arguments of `mkdocs` and what to set first. If the input ends without
+it, the build has stopped, and so does this.
 """
 
 import json
@@ -33,7 +34,7 @@ MODULES = (
 
 
 def main() -> None:
-    end_with_parent()
+    end_with_parent(int(sys.argv[1]))
     for name in MODULES:
         import_module(name)
     import_module("jieba").initialize()  # reads the dictionary, which the search plugin does first of all

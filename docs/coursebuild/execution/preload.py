@@ -8,6 +8,10 @@ import logging
 import warnings
 from importlib import import_module
 
+from coursebuild.lifetime import end_with_parent
+
+# a chapter keeps the fork server alive, and the fork server the chapter, also when their build was killed
+end_with_parent()
 MODULES = (
     "numpy",
     "torch",

@@ -20,7 +20,7 @@ CHECKS = f"""
 import os, time
 from coursebuild import parallel
 def task():
-    print(os.getpid(), flush=True)
+    os.write(1, b"%d\\n" % os.getpid())  # at once: two of them print
     time.sleep({WAITS})
 parallel.each([task, task])
 """
@@ -87,6 +87,7 @@ def test_what_a_killed_build_has_started_ends_with_it(tmp_path, code, tells):
     pid = process.pid
     try:
         pid = started(process, tmp_path)
+        assert Path(f"/proc/{pid}").exists()
         process.send_signal(signal.SIGKILL)
         process.wait()
         assert ends(pid)

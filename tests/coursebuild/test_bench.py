@@ -191,9 +191,9 @@ def test_scripts_that_failed_in_a_shared_process_are_named():
 
 def test_a_target_that_is_missed_says_so():
     table = page.targets_table(measured(cold_this=[4.0, 4.5, 5.0]), "en")
-    assert "| First build ÷ mkdocs-gallery | 0.50 | ≤ 0.55 | yes |" in table
+    assert "| First build ÷ mkdocs-gallery | 0.50 | ≤&nbsp;0.55 | yes |" in table
     table = page.targets_table(measured(cold_this=[5.0, 5.0, 6.0]), "en")
-    assert "| First build ÷ mkdocs-gallery | 0.56 | ≤ 0.55 | no |" in table
+    assert "| First build ÷ mkdocs-gallery | 0.56 | ≤&nbsp;0.55 | no |" in table
 
 
 def test_the_target_of_one_chapter_grows_with_the_chapter():

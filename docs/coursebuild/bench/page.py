@@ -124,7 +124,7 @@ def targets_table(results: dict, language: str) -> str:
     for name, measured, limit in targets(results):
         title = words[name].format(copies=results["copies"], body=results["changed"]["seconds"])
         verdict = words["yes" if measured <= limit else "no"]
-        rows.append(f"| {title} | {measured:.2f} | ≤ {limit:.2f} | {verdict} |")
+        rows.append(f"| {title} | {measured:.2f} | ≤&nbsp;{limit:.2f} | {verdict} |")
     return "\n".join(rows)
 
 

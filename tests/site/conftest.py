@@ -14,10 +14,13 @@ from tests.site.built import BuiltSite, build
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Everything in this folder needs the built site."""
+    """Everything in this folder needs the built site, and some of it the one browser, which stays open to the end: only
+    the last tests may open it, as there can't be two at once."""
     for item in items:
         if "tests/site/" in item.path.as_posix():
             item.add_marker(pytest.mark.build)
+            if "browser" in item.fixturenames:
+                item.add_marker(pytest.mark.browser)
 
 
 @pytest.fixture(scope="session")

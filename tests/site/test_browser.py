@@ -12,7 +12,6 @@ from coursebuild.server import Server
 from tests.site.browsing import PHONE, SCHEMES, Watch, address, path_of, report, unfold, visit
 from tests.site.built import BuiltSite
 
-pytestmark = pytest.mark.browser
 M00_1, M00_4 = "m00/m00_1_export_and_aten", "m00/m00_4_editing_graphs"
 CONTRAST = Path(__file__).with_name("contrast.js").read_text(encoding="utf-8")
 AXE = find_root() / "tests/node_modules/axe-core/axe.min.js"

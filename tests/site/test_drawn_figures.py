@@ -9,8 +9,6 @@ from coursebuild.server import Server
 from tests.site.browsing import address, report, unfold, visit
 from tests.site.built import BuiltSite
 
-pytestmark = pytest.mark.browser
-
 # Every node of a figure: its place, and the boxes of its shape and its texts in the drawing's own coordinates.
 NODES = """() => [...document.querySelectorAll("figure.fx")].map((figure) => ({
   id: figure.id,

@@ -2,13 +2,11 @@
 
 import contextlib
 
-import pytest
 from playwright.sync_api import Page, TimeoutError
 
 from coursebuild.server import Server
 from tests.site.browsing import address, path_of, report, visit
 
-pytestmark = pytest.mark.browser
 M00_1, M00_4 = "m00/m00_1_export_and_aten", "m00/m00_4_editing_graphs"
 
 # query → the pages, one of which must be among the first three found

@@ -476,7 +476,8 @@ def test_a_watched_path_that_does_not_exist_is_named(site: Path, tmp_path: Path)
 
 def test_ctrl_c_stops_cleanly_and_the_address_is_printed_once(site: Path, sources: Path):
     program = (
-        "import sys; from pathlib import Path; from coursebuild.server import serve\n"
+        "import signal, sys; from pathlib import Path; from coursebuild.server import serve\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a test run in the background ignores it
         "serve(Path(sys.argv[1]), [Path(sys.argv[2])], lambda _: (True, ''), port=int(sys.argv[3]), base_path='/repo/')"
     )
     with socket.socket() as other:

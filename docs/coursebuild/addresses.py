@@ -17,6 +17,7 @@ from coursebuild.project import LANGUAGES
 
 HEAD = "# Every address ever published, below /zh-TW/ and /en/. Written by `make golden`; no line is ever removed.\n"
 LIST, REDIRECTS = "docs/addresses.txt", "docs/redirects.yml"
+ADDRESS = re.compile(r"(?:\./|(?:[\w-]+/)+)(?:#[\w.-]+)?")
 HEADINGS = {"h1", "h2", "h3", "h4", "h5", "h6"}
 
 
@@ -67,10 +68,28 @@ def redirects(root: Path) -> dict[str, str]:
     path = root / REDIRECTS
     if not path.exists():
         return {}
-    found = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    try:
+        found = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
+        mark = getattr(error, "problem_mark", None)
+        said = str(getattr(error, "problem", error))
+        raise BuildError(
+            [Problem(REDIRECTS, mark.line + 1 if mark else 1, f"can't be read: {said}", "write YAML, as UTF-8")]
+        ) from None
     if not isinstance(found, dict) or not all(isinstance(k, str) and isinstance(v, str) for k, v in found.items()):
         raise BuildError(
             [Problem(REDIRECTS, 1, "isn't a list of `old: new`", "write each as `m00/old/#id: m00/new/#id`")]
+        )
+    if wrong := [text for pair in found.items() for text in pair if not ADDRESS.fullmatch(text)]:
+        places = {line.split(": ")[0].strip("'\""): i for i, line in enumerate(_lines(root, REDIRECTS), 1)}
+        raise BuildError(
+            Problem(
+                REDIRECTS,
+                places.get(text, 1),
+                f"`{text}` is no address below a language's folder",
+                "write it as in docs/addresses.txt: `m00/old/#id`",
+            )
+            for text in wrong
         )
     return found
 

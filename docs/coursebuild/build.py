@@ -62,7 +62,7 @@ def build(project: Project, site: Path, options: Options = Options()) -> Summary
     project.cache.mkdir(exist_ok=True)
     try:
         with _alone(project):
-            _sweep(project)
+            _sweep(project, site)
             _build(project, site, options, summary)
     except BuildError as error:
         summary.problems += error.problems
@@ -109,8 +109,12 @@ def _alone(project: Project):
         lock.release()
 
 
-def _sweep(project: Project) -> None:
-    """Remove what builds that were killed have left."""
+def _sweep(project: Project, site: Path) -> None:
+    """Remove what builds that were killed have left; a site that one of them had just put aside is the site again."""
+    aside = render.aside(project, site)
+    if aside.exists() and not site.exists():
+        aside.rename(site)
+    shutil.rmtree(aside, ignore_errors=True)
     for path in [*project.cache.glob("site-*"), *project.cache.glob("run/*"), *project.cache.glob("results/*/.new-*")]:
         shutil.rmtree(path, ignore_errors=True)
 
@@ -173,7 +177,7 @@ def _publish(
         short = {entry.anchor: links.page_of(entry) for entry in course.entries if course.exists(entry)}
         addresses.write_short_links(staging, info.base_path, short)
         summary.add(sitecheck.check(staging, info.site_url) + addresses.check(project.root, staging), options)
-        render.put_in_place(staging, site)
+        render.put_in_place(staging, site, render.aside(project, site))
     finally:
         shutil.rmtree(staging, ignore_errors=True)
     print(f"rendered and checked both languages in {time.monotonic() - start:.1f} s", flush=True)
@@ -204,10 +208,12 @@ def execute(
     if problems:
         raise BuildError(problems)
     found = {chapter: cache.find(chapter) for chapter in chapters}
-    moved = [chapter for chapter, folder in found.items() if folder is None]
+    moved = {chapter for chapter, folder in found.items() if folder is None} | set(cache.changed(chapters))
     if moved:
         raise BuildError(
-            [Problem(str(c), 1, "the script or common/ changed while the build ran", "build again") for c in moved]
+            Problem(str(chapter), 1, "the script or common/ changed while the build ran", "build again")
+            for chapter in chapters
+            if chapter in moved
         )
     return found
 

@@ -42,7 +42,7 @@ class Project:
             Chapter(language, path.parent.name, path.stem)
             for language in LANGUAGES
             for path in sorted((self.root / "examples" / language).glob("*/*.py"))
-            if not path.name.startswith("_")
+            if path.is_file() and not path.name.startswith("_")
         ]
 
     def modules(self, language: str) -> list[str]:

@@ -2,10 +2,12 @@
 
 import contextlib
 import datetime
+import hashlib
 import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -77,6 +79,9 @@ def _finish(process: subprocess.Popen, config: str) -> list[Problem]:
     output, _ = process.communicate()
     if process.returncode == 0:
         return []
+    if process.returncode < 0:
+        name = signal.Signals(-process.returncode).name
+        return [Problem(config, 1, f"MkDocs was ended by {name}", "build again; was there memory enough?")]
     lines = [line for line in output.split("\n") if re.match(r"(WARNING|ERROR|Error|Config)", line)] or output.split(
         "\n"
     )[-15:]
@@ -132,15 +137,23 @@ def _sitemap(info: Info, staging: Path) -> str:
     )
 
 
-def put_in_place(staging: Path, site: Path) -> None:
-    """Make the new folder the site. The old one is whole until the new one takes its name."""
-    old = staging.with_name(f"{staging.name}.old")
-    if site.exists():
-        site.rename(old)
+def aside(project: Project, site: Path) -> Path:
+    """Where the old site waits while the new one takes its place."""
+    return project.cache / f"old-{hashlib.sha256(str(site).encode()).hexdigest()[:8]}"
+
+
+def put_in_place(staging: Path, site: Path, old: Path) -> None:
+    """Make the new folder the site. The old one is put aside until the new one has its name, and comes back if that
+    fails."""
+    if site.exists() and not site.is_dir():
+        message = f"the site can't be written to {site}, which is a file"
+        raise BuildError([Problem("docs/coursebuild/render.py", 1, message, "move it away, or name another folder")])
     try:
+        if site.exists():
+            site.rename(old)
         staging.rename(site)
-    except OSError:
-        if old.exists():
+    except BaseException:  # also a signal
+        if old.exists() and not site.exists():
             old.rename(site)
         raise
     shutil.rmtree(old, ignore_errors=True)

@@ -81,6 +81,24 @@ def test_a_page_that_moved_leads_on_with_its_fragment(place):
 
 
 @pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ("m00/: m99/\na: [\n", 3, "can't be read: expected the node"),
+        ("m00/: m99/\n../../x/: m00/\n", 2, "`../../x/` is no address"),
+        ("/etc/x/: m00/\n", 1, "`/etc/x/` is no address"),
+        ("m00/: https://example.org/\n", 1, "`https://example.org/` is no address"),
+    ],
+)
+def test_redirects_that_are_no_addresses(place, text, line, words):
+    root, _ = place
+    (root / addresses.REDIRECTS).write_text(text)
+    with pytest.raises(BuildError) as error:
+        addresses.redirects(root)
+    (problem,) = error.value.problems
+    assert (problem.path, problem.line) == (addresses.REDIRECTS, line) and words in problem.message
+
+
+@pytest.mark.parametrize(
     ("text", "words"),
     [
         ("m00/#a: m00/#nowhere\n", "m00/#nowhere doesn't exist"),

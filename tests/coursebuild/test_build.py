@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from coursebuild import render
 from coursebuild.execution import scheduler
+from coursebuild.project import Project
 from tests.minisite import SUMMARY, Minisite
 
 pytestmark = pytest.mark.slow
@@ -278,6 +280,60 @@ def test_a_killed_build_leaves_a_state_that_the_next_one_repairs(site, built, be
         k for k in built.state() if "wheels/" not in k
     }
     assert not list((site.root / ".cache").glob("site-*"))
+
+
+def test_a_site_that_a_killed_build_had_put_aside_comes_back(site):
+    before, home = site.state(), site.root / "site"
+    home.rename(render.aside(Project(site.root), home))
+    site.edit_pair(FIRST, "assert value == 42", "assert value == 41")
+    assert site.build().code == 1
+    assert site.state() == before
+    site.edit_pair(FIRST, "assert value == 41", "assert value == 42")
+    assert site.build().code == 0
+    assert site.state() == before and not list((site.root / ".cache").glob("old-*"))
+
+
+def test_a_site_is_never_between_two_names(tmp_path, monkeypatch):
+    """A signal in the middle of the exchange."""
+    new, site, old = tmp_path / "new", tmp_path / "site", tmp_path / "old"
+    new.mkdir()
+    site.mkdir()
+    (site / "page").write_text("x")
+    rename = Path.rename
+
+    def interrupted(path: Path, target: Path) -> Path:
+        if path == new:
+            raise KeyboardInterrupt
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        render.put_in_place(new, site, old)
+    assert (site / "page").read_text() == "x" and not old.exists()
+
+
+def test_a_script_that_changes_while_it_runs(site):
+    grow = f"import pathlib\npath = pathlib.Path('{FIRST}.py')\npath.write_text(path.read_text() + 'path = None\\n')\n"
+    site.edit_pair(FIRST, "value = 6 * 7", f"{grow}value = 6 * 7")
+    fails_twice(site, f"examples/en/m00/{FIRST}.py:1: the script or common/ changed while the build ran")
+
+
+def test_a_fork_server_that_dies_is_started_anew_with_the_same_settings(site):
+    kill = "import os\nimport signal\nos.kill(os.getppid(), signal.SIGKILL)\nvalue = 6 * 7"
+    site.edit_pair(FIRST, "value = 6 * 7", kill)
+    site.edit_pair(SECOND, "gm = torch.fx", "import os\nassert os.environ['TZ'] == 'UTC'\ngm = torch.fx")
+    result = site.build("--jobs", "1", TZ="Asia/Tokyo")
+    assert (result.code, result.last) == (1, SUMMARY.format(4, 4, 0, 2)), result.err
+    assert "AssertionError" not in result.err
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_what_a_chapter_has_started_ends_with_it(site):
+    start = "import subprocess\nchild = subprocess.Popen(['sleep', '300'], stdout=subprocess.DEVNULL)\nvalue = 6 * 7"
+    site.edit_pair(FIRST, "value = 6 * 7", start)
+    result = site.build()
+    assert (result.code, result.last) == (0, SUMMARY.format(4, 2, 2, 0)), result.err
+    assert not left_running(site, seconds=2)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

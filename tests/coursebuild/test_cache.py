@@ -61,6 +61,7 @@ def test_what_was_kept_is_found(root):
         ("requirements.lock", [False, False]),
         ("mkdocs.yml", [True, True]),
         ("docs/en/index.md", [True, True]),
+        ("common/.viz.py.swp", [True, True]),
         ("common/__pycache__/viz.cpython-311.pyc", [True, True]),
     ],
 )
@@ -126,6 +127,34 @@ def test_an_entry_that_was_tampered_with_is_thrown_away(root, name, how):
         file.write_text(file.read_text()[:5] if how == "cut" else "other")
     assert Cache(root).find(FIRST) is None
     assert not folder.exists()
+
+
+@pytest.mark.parametrize("path", [FIRST.source, "common/viz.py", "requirements.lock"])
+@pytest.mark.parametrize("how", ["edited", "gone"])
+def test_what_changes_while_a_chapter_runs_is_not_stored(root, path, how):
+    """Not under the key of before, and not under that of after."""
+    cache = Cache(root)
+    assert cache.find(FIRST) is None and cache.changed([FIRST, SECOND]) == []
+    kept = (root / path).read_text()
+    (root / path).write_text("changed") if how == "edited" else (root / path).unlink()
+    assert FIRST in cache.changed([FIRST, SECOND])
+    (root / "result").mkdir()
+    for name in FILES:
+        (root / "result" / name).write_text("x")
+    cache.keep(FIRST, root / "result")
+    assert not list((root / ".cache").rglob("page.md"))
+    (root / path).write_text(kept)
+    assert found(root)[0] is False
+
+
+def test_a_file_in_the_place_of_a_result_is_thrown_away(root):
+    store(root, FIRST)
+    folder = Cache(root).find(FIRST)
+    shutil.rmtree(folder)
+    folder.write_text("")
+    assert found(root)[0] is False
+    store(root, FIRST)
+    assert found(root)[0] is True
 
 
 def test_old_results_are_let_go(root):

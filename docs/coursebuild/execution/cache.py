@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
 
@@ -34,17 +35,36 @@ class Cache:
 
     def __init__(self, root: Path, home: Path | None = None):
         self.root, self.home = root, home or root / ".cache" / "results"
-        parts = [sys.version, platform.machine(), json.dumps(versions()), json.dumps(FIXED)]
-        for folder, patterns in ((root, ("common/**/*", "requirements.lock")), (Path(__file__).parents[1], CODE)):
+        self._setting = [sys.version, platform.machine(), json.dumps(versions()), json.dumps(FIXED)]
+        self._environment = self._now()
+        self._keys: dict[Chapter, str] = {}
+
+    def _now(self) -> str:
+        """A hash of everything but the script, as the files are now."""
+        parts = list(self._setting)
+        for folder, patterns in ((self.root, ("common/**/*", "requirements.lock")), (Path(__file__).parents[1], CODE)):
             for path in sorted({path for pattern in patterns for path in folder.glob(pattern)}):
-                if path.is_file() and "__pycache__" not in path.parts:
-                    parts.append(f"{path.relative_to(folder).as_posix()} {_sha(path)}")
-        self.environment = hashlib.sha256("\n".join(parts).encode()).hexdigest()
+                name = path.relative_to(folder)
+                if path.is_file() and not any(p == "__pycache__" or p.startswith(".") for p in name.parts):
+                    parts.append(f"{name.as_posix()} {_sha(path)}")
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+    def _key(self, chapter: Chapter, environment: str) -> str:
+        path = self.root / chapter.source
+        script = _sha(path) if path.exists() else "gone"
+        return hashlib.sha256(f"{chapter} {script} {environment}".encode()).hexdigest()[:24]
 
     def key(self, chapter: Chapter) -> str:
-        """Changes exactly when the script, `common/`, the execution code, the lock file, Python or a version does."""
-        script = _sha(self.root / chapter.source)
-        return hashlib.sha256(f"{chapter} {script} {self.environment}".encode()).hexdigest()[:24]
+        """Changes exactly when the script, `common/`, the execution code, the lock file, Python or a version does; it
+        is that of the moment when it was first asked for, which must be before the chapter runs."""
+        if chapter not in self._keys:
+            self._keys[chapter] = self._key(chapter, self._environment)
+        return self._keys[chapter]
+
+    def changed(self, chapters: Iterable[Chapter]) -> list[Chapter]:
+        """Those whose key would be another one by now."""
+        environment = self._now()
+        return [chapter for chapter in chapters if self._key(chapter, environment) != self.key(chapter)]
 
     def _folder(self, chapter: Chapter) -> Path:
         return self.home / f"{chapter.language}-{chapter.module}-{chapter.stem}"
@@ -53,6 +73,7 @@ class Cache:
         """The folder of the chapter's result, or None. One that was cut short or changed by hand is thrown away."""
         folder = self._folder(chapter) / self.key(chapter)
         if not folder.is_dir():
+            folder.unlink(missing_ok=True)
             return None
         try:
             manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
@@ -65,7 +86,10 @@ class Cache:
         return None
 
     def keep(self, chapter: Chapter, result: Path) -> None:
-        """Store the files in the folder `result`."""
+        """Store the files in the folder `result`, unless something has changed since the key was made: the chapter may
+        have seen either."""
+        if self.changed([chapter]):
+            return
         home = self._folder(chapter)
         home.mkdir(parents=True, exist_ok=True)
         new = Path(tempfile.mkdtemp(prefix=".new-", dir=home))

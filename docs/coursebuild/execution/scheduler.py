@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing import connection, forkserver
 from pathlib import Path
 
@@ -79,13 +79,15 @@ def run(
                 chapter = waiting.pop(0)
                 out = Path(tempfile.mkdtemp(prefix=f"{chapter.stem}-{chapter.language}-", dir=work))
                 process = context.Process(target=_child, args=(root, chapter.source, chapter.language, out))
-                process.start()
+                with _environment(root):  # a fork server that has died is started anew, and mustn't take the caller's
+                    process.start()
                 running[process] = chapter, out, time.monotonic()
             done = connection.wait([p.sentinel for p in running], timeout=0.5)
             for process, (chapter, out, start) in list(running.items()):
                 took = time.monotonic() - start
                 if process.sentinel in done:
                     process.join()
+                    _end_group(process.pid)
                     found = _outcome(chapter, out, process.exitcode)
                 elif took > seconds:
                     _stop(process)
@@ -128,11 +130,15 @@ def _child(root: Path, source: Path, language: str, out: Path) -> None:
 
 def _stop(process: multiprocessing.Process) -> None:
     """End a chapter and whatever it started."""
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        process.kill()
+    _end_group(process.pid)
+    process.kill()
     process.join()
+
+
+def _end_group(leader: int) -> None:
+    """End what a chapter started, also where the chapter itself has ended."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, signal.SIGKILL)
 
 
 def _outcome(chapter: Chapter, out: Path, code: int) -> list[Problem]:

@@ -59,8 +59,8 @@ def build(project: Project, site: Path, options: Options = Options()) -> Summary
     """Build the site of both languages into `site`. Where anything stops it, `summary.problems` says what, and `site`
     is as it was."""
     summary = Summary()
-    project.cache.mkdir(exist_ok=True)
     try:
+        _make_cache(project)
         with _alone(project):
             _sweep(project, site)
             _build(project, site, options, summary)
@@ -92,6 +92,33 @@ def preflight() -> None:
         )
     if problems:
         raise BuildError(problems)
+
+
+def _make_cache(project: Project) -> None:
+    try:
+        project.cache.mkdir(exist_ok=True)
+    except OSError as error:
+        name = project.cache.name
+        raise BuildError([Problem(name, 1, f"can't be a folder: {error.strerror}", "remove it")]) from None
+
+
+def check_readable(project: Project) -> list[Problem]:
+    """Scripts and pages that aren't files in UTF-8: no other check could read them."""
+    places = (("examples", "*/*.py"), ("docs", "*.md"))
+    paths = [path for top, name in places for lang in LANGUAGES for path in (project.root / top / lang).glob(name)]
+    problems = []
+    for path in sorted(paths):
+        shown = path.relative_to(project.root).as_posix()
+        try:
+            data = path.read_bytes()
+            data.decode("utf-8")
+        except OSError as error:
+            problems.append(Problem(shown, 1, f"can't be read: {error.strerror}", "remove it, or make it a file"))
+        except UnicodeDecodeError as error:
+            line = data.count(b"\n", 0, error.start) + 1
+            message = f"byte {data[error.start]:#04x} isn't UTF-8"
+            problems.append(Problem(shown, line, message, "save the file as UTF-8"))
+    return problems
 
 
 @contextlib.contextmanager
@@ -138,6 +165,9 @@ def _build(project: Project, site: Path, options: Options, summary: Summary) -> 
     course = Course(project)
     chapters = project.chapters()
     summary.chapters = len(chapters)
+    configured()
+    if unreadable := check_readable(project):
+        raise BuildError(unreadable)
     cache = Cache(project.root)
     stale = [chapter for chapter in chapters if cache.find(chapter) is None]
     if stale:

@@ -2,14 +2,18 @@
 
 import json
 import os
+import re
 import subprocess
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from coursebuild.problems import BuildError, Problem
 
 # placeholders, easy to find; CI sets the real ones
 SITE_URL = "https://pt2e.example.org/"
 REPO_URL = "https://github.com/OWNER/pt2e-graph-by-graph"
 PAGES_BRANCH = "gh-pages"
+ADDRESS = re.compile(r"https?://[\w.:-]+(?:/[\w.~%+-]+)*/?")
 
 
 @dataclass(frozen=True)
@@ -48,9 +52,14 @@ class Info:
 
 
 def configured() -> tuple[str, str]:
-    """The site's and the repository's address: SITE_URL and REPO_URL in the environment, else placeholders."""
+    """The site's and the repository's address: SITE_URL and REPO_URL in the environment, else placeholders. Raises
+    BuildError."""
     site = os.environ.get("SITE_URL") or SITE_URL
     repo = os.environ.get("REPO_URL") or REPO_URL
+    hint = "set it to a whole address, such as https://example.org/site/"
+    wrong = {name: url for name, url in (("SITE_URL", site), ("REPO_URL", repo)) if not ADDRESS.fullmatch(url)}
+    if wrong:
+        raise BuildError(Problem(name, 1, f"is no address of the web: {url}", hint) for name, url in wrong.items())
     return site.rstrip("/") + "/", repo.rstrip("/")
 
 

@@ -242,6 +242,33 @@ def test_optimized_python_is_refused(site):
     fails_twice(site, "removes every assert", PYTHONOPTIMIZE="1")
 
 
+def test_a_script_that_is_not_utf8(site):
+    path = site.chapter("en", FIRST)
+    path.write_bytes(path.read_bytes() + b"# caf\xe9\n")
+    line = path.read_bytes().count(b"\n")
+    fails_twice(site, f"examples/en/m00/{FIRST}.py:{line}: byte 0xe9 isn't UTF-8\n    save the file as UTF-8")
+
+
+def test_what_is_named_like_a_script_and_is_none(site):
+    home = site.root / "examples" / "en" / "m00"
+    (home / "x.py").mkdir()
+    (home / "y.py").symlink_to("nowhere")
+    said = ("x.py:1: can't be read: Is a directory", "y.py:1: can't be read: No such file")
+    fails_twice(site, *(f"examples/en/m00/{words}" for words in said))
+
+
+@pytest.mark.parametrize("name", ["SITE_URL", "REPO_URL"])
+@pytest.mark.parametrize("url", ["example.org", "/", 'https://a.example/x"><b>', "https://a.example/a b/"])
+def test_an_address_that_is_none(site, name, url):
+    fails_twice(site, f"{name}:1: is no address of the web: {url}", **{name: url})
+
+
+def test_a_cache_that_cannot_be_made(site):
+    shutil.rmtree(site.root / ".cache")
+    (site.root / ".cache").write_text("")
+    fails_twice(site, ".cache:1: can't be a folder: File exists", "remove it")
+
+
 def test_a_title_that_the_course_does_not_know(site):
     site.edit(f"examples/en/m00/{FIRST}.py", "M00-1 | The first chapter", "M00-1 | Another title")
     fails_twice(site, f"examples/en/m00/{FIRST}.py:3: its title isn't the one in docs/course.yml:")

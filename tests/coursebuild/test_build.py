@@ -378,7 +378,7 @@ def left_running(site: Minisite, seconds: float) -> list[str]:
         found = []
         for process in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
-                if (process / "cwd").resolve() == site.root.resolve():
+                if (process / "cwd").resolve().is_relative_to(site.root.resolve()):
                     found.append((process / "cmdline").read_text().replace("\0", " "))
         if not found or time.monotonic() > end:
             return found

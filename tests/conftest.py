@@ -11,4 +11,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     def place(item: pytest.Item) -> int:
         return max((i + 1 for i, name in enumerate(ORDER) if item.get_closest_marker(name)), default=0)
 
-    items.sort(key=place)
+    # tests/site last: its browser stays open, and no other can be opened beside it
+    items.sort(key=lambda item: (place(item), "tests/site/" in item.path.as_posix()))

@@ -81,7 +81,7 @@ def redirects(root: Path) -> dict[str, str]:
             [Problem(REDIRECTS, 1, "isn't a list of `old: new`", "write each as `m00/old/#id: m00/new/#id`")]
         )
     if wrong := [text for pair in found.items() for text in pair if not ADDRESS.fullmatch(text)]:
-        places = {line.split(": ")[0].strip("'\""): i for i, line in enumerate(_lines(root, REDIRECTS), 1)}
+        places = _places(root)
         raise BuildError(
             Problem(
                 REDIRECTS,
@@ -98,7 +98,7 @@ def check(root: Path, site: Path) -> list[Problem]:
     """Addresses that were published and are gone, redirects that lead nowhere or are in the way."""
     moved, problems = redirects(root), []
     lines = {line: i for i, line in enumerate(_lines(root, LIST), 1)}
-    places = {line.split(": ")[0].strip("'\""): i for i, line in enumerate(_lines(root, REDIRECTS), 1)}
+    places = _places(root)
     for language in LANGUAGES:
         there = of_site(site, language)
         for address in published(root):
@@ -129,6 +129,11 @@ def check(root: Path, site: Path) -> list[Problem]:
                     )
                 )
     return problems
+
+
+def _places(root: Path) -> dict[str, int]:
+    """Old address → its line in the list of redirects."""
+    return {line.split(": ")[0].strip("'\""): i for i, line in enumerate(_lines(root, REDIRECTS), 1)}
 
 
 def _lines(root: Path, name: str) -> list[str]:

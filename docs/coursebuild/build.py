@@ -13,7 +13,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from coursebuild import addresses, layout, links, lint, pairs, parallel, render, sitecheck, stamps, wheel
+from coursebuild import addresses, cells, layout, links, lint, pairs, parallel, render, sitecheck, stamps, wheel
 from coursebuild.course import Course
 from coursebuild.execution import scheduler
 from coursebuild.execution.cache import Cache, versions
@@ -71,6 +71,7 @@ def build(project: Project, site: Path, options: Options = Options()) -> Summary
 
 def preflight() -> None:
     """What every build needs, said before anything runs."""
+    configured()  # raises where an address is none
     problems = []
     if sys.flags.optimize:
         problems.append(
@@ -102,23 +103,17 @@ def _make_cache(project: Project) -> None:
         raise BuildError([Problem(name, 1, f"can't be a folder: {error.strerror}", "remove it")]) from None
 
 
-def check_readable(project: Project) -> list[Problem]:
-    """Scripts and pages that aren't files in UTF-8: no other check could read them."""
-    places = (("examples", "*/*.py"), ("docs", "*.md"))
-    paths = [path for top, name in places for lang in LANGUAGES for path in (project.root / top / lang).glob(name)]
+def _check_readable(root: Path) -> None:
+    """No other check can read a script or a page that isn't a file in UTF-8."""
     problems = []
-    for path in sorted(paths):
-        shown = path.relative_to(project.root).as_posix()
-        try:
-            data = path.read_bytes()
-            data.decode("utf-8")
-        except OSError as error:
-            problems.append(Problem(shown, 1, f"can't be read: {error.strerror}", "remove it, or make it a file"))
-        except UnicodeDecodeError as error:
-            line = data.count(b"\n", 0, error.start) + 1
-            message = f"byte {data[error.start]:#04x} isn't UTF-8"
-            problems.append(Problem(shown, line, message, "save the file as UTF-8"))
-    return problems
+    for top, name in (("examples", "*/*.py"), ("docs", "*.md")):
+        for path in sorted(path for language in LANGUAGES for path in (root / top / language).glob(name)):
+            try:
+                cells.readable(path)
+            except BuildError as error:
+                problems += error.problems
+    if problems:
+        raise BuildError(problems)
 
 
 @contextlib.contextmanager
@@ -147,8 +142,9 @@ def _sweep(project: Project, site: Path) -> None:
 
 
 def check_sources(project: Project, course: Course) -> list[Problem]:
-    """Everything that can be said of the sources without running them."""
+    """Everything that can be said of the sources without running them. Raises BuildError where they can't be read."""
     root = project.root
+    _check_readable(root)
     found = parallel.each(
         [
             lambda: course.check() + pairs.find(root / "examples"),
@@ -165,9 +161,6 @@ def _build(project: Project, site: Path, options: Options, summary: Summary) -> 
     course = Course(project)
     chapters = project.chapters()
     summary.chapters = len(chapters)
-    configured()
-    if unreadable := check_readable(project):
-        raise BuildError(unreadable)
     cache = Cache(project.root)
     stale = [chapter for chapter in chapters if cache.find(chapter) is None]
     if stale:

@@ -84,14 +84,21 @@ class Source:
 def read(path: Path) -> Source:
     """The cells of a chapter (`.py`), a page (`.md`) or a lab (`.ipynb`).
 
-    Raises BuildError where there are none: not UTF-8, a syntax error, no docstring, not a notebook.
+    Raises BuildError where there are none: no file, not UTF-8, a syntax error, no docstring, not a notebook.
     """
+    return _parse(path, readable(path).replace("\r\n", "\n"))
+
+
+def readable(path: Path) -> str:
+    """The text of a file with its line ends as they are. Raises BuildError where it isn't a file in UTF-8."""
     try:
-        text = read_exactly(path).replace("\r\n", "\n")
+        return read_exactly(path)
+    except OSError as error:
+        hint = "remove it, or make it a file"
+        raise BuildError([Problem(shown(path), 1, f"can't be read: {error.strerror}", hint)]) from None
     except UnicodeDecodeError as error:
-        line = path.read_bytes()[: error.start].count(b"\n") + 1
+        line = error.object[: error.start].count(b"\n") + 1
         raise BuildError([Problem(shown(path), line, "is not UTF-8", "save it as UTF-8")]) from None
-    return _parse(path, text)
 
 
 def read_exactly(path: Path) -> str:

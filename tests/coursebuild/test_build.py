@@ -13,6 +13,7 @@ import pytest
 
 from coursebuild import render
 from coursebuild.execution import scheduler
+from coursebuild.problems import BuildError
 from coursebuild.project import Project
 from tests.minisite import SUMMARY, Minisite
 
@@ -246,7 +247,7 @@ def test_a_script_that_is_not_utf8(site):
     path = site.chapter("en", FIRST)
     path.write_bytes(path.read_bytes() + b"# caf\xe9\n")
     line = path.read_bytes().count(b"\n")
-    fails_twice(site, f"examples/en/m00/{FIRST}.py:{line}: byte 0xe9 isn't UTF-8\n    save the file as UTF-8")
+    fails_twice(site, f"examples/en/m00/{FIRST}.py:{line}: is not UTF-8\n    save it as UTF-8")
 
 
 def test_what_is_named_like_a_script_and_is_none(site):
@@ -337,6 +338,14 @@ def test_a_site_is_never_between_two_names(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         render.put_in_place(new, site, old)
     assert (site / "page").read_text() == "x" and not old.exists()
+
+
+def test_a_site_that_is_a_file_is_left_alone(tmp_path):
+    (tmp_path / "new").mkdir()
+    (tmp_path / "site").write_text("x")
+    with pytest.raises(BuildError, match="which is a file"):
+        render.put_in_place(tmp_path / "new", tmp_path / "site", tmp_path / "old")
+    assert (tmp_path / "site").read_text() == "x"
 
 
 def test_a_script_that_changes_while_it_runs(site):
